@@ -1,1 +1,1 @@
-"""Finds out whether data sets are right: each file alone, then all of them together."""
+"""Verify data sets: first each file alone, then all of them together."""

@@ -1,16 +1,16 @@
-"""Bounds of the binomial and the Poisson law: is a number so far off that it cannot be chance?
+"""Bounds of the binomial and the Poisson law, for numbers that are too far off to be chance.
 
-The terms of a tail fall faster than a geometric series, whose sum is at least as large as that of the tail.
+The terms of a tail fall faster than those of a geometric series, whose sum is therefore an upper bound.
 """
 
 import math
 
-# How likely a false alarm may be, for all numbers of a data set together.
+# The probability of a false alarm, for all numbers of a data set together.
 FALSE_ALARM = 1e-12
 
 
 def upper_tail(successes: int, trials: int, probability: float) -> float:
-    """Return a bound of P(X >= successes) of the binomial law."""
+    """Return an upper bound of P(X >= successes) of the binomial law."""
     if successes <= trials * probability or probability >= 1:
         return 1.0
     if successes > trials or probability <= 0:
@@ -22,7 +22,7 @@ def upper_tail(successes: int, trials: int, probability: float) -> float:
 
 
 def poisson_tail(events: int, expected: float) -> float:
-    """Return a bound of P(X >= events) of the Poisson law."""
+    """Return an upper bound of P(X >= events) of the Poisson law."""
     if events <= expected:
         return 1.0
     if expected <= 0:
@@ -32,12 +32,12 @@ def poisson_tail(events: int, expected: float) -> float:
 
 
 def is_too_many(successes: int, trials: int, probability: float, tests: int = 1) -> bool:
-    """Return whether so many successes cannot be chance, where `tests` numbers are looked at."""
+    """Return whether there are too many successes to be chance, among `tests` numbers that are tested."""
     return upper_tail(successes, trials, probability) < FALSE_ALARM / max(1, tests)
 
 
 def is_unlikely(successes: int, trials: int, least: float, most: float, tests: int = 1) -> bool:
-    """Return whether so many successes cannot be chance, whichever probability from least to most is the right one."""
+    """Return whether this number of successes cannot be chance for any probability from least to most."""
     return is_too_many(successes, trials, min(1.0, most), tests) or is_too_many(
         trials - successes, trials, 1 - max(0.0, least), tests
     )

@@ -1,4 +1,4 @@
-"""What lies in the directory of a data set: files that its manifest does not list, and the index.json of MDS shards."""
+"""Check the directory of a data set for files that its manifest does not list, and the index.json of MDS shards."""
 
 import collections
 import itertools
@@ -19,7 +19,7 @@ _KNOWN = (
     *(manifest.MANIFEST, manifest.REJECTED, DATASET_CARD, TOKENIZER_FILE, VOCAB_FILE, MDS_INDEX),
     *("eval.md5", "unknown_templates.tsv", "report.html", "report.md", "report.json"),
 )
-# Names that programs which read a data set by a glob take for one of its files.
+# Names that globs of other programs for a data set's files may match.
 _DATA = re.compile(r"part-.*|eval(-.*)?\.txt|.*\.(tfrecord|parquet|mds|idx|gz)")
 _NUMBERED = re.compile(r"(part|eval)-(\d{1,9})-of-(\d{1,9})")
 _REFERENCE_SHARDS = 500
@@ -27,7 +27,7 @@ _MOST_SHARDS, _MOST_NAMED = 1_000_000, 10
 
 
 def check_directory(target: Target, shards: Sequence[ListedShard]) -> Checked:
-    """Look for files that belong to nothing: those with names of data are warnings, others notes."""
+    """Find files that do not belong to the data set: those with names of data are warnings, others notes."""
     if is_web(target.directory):
         return skipped("a web server does not list its files", "foreign")
     known = {name for shard in shards for file in shard.files for name in (file.name, file.index) if name is not None}
@@ -49,7 +49,7 @@ def check_directory(target: Target, shards: Sequence[ListedShard]) -> Checked:
 def _foreign(path: str, name: str) -> Finding:
     severity: Severity = "warning"
     if name.endswith(files.TEMPORARY_SUFFIX):
-        what = "a run that died has left this file, or one is still writing it; delete it once none runs"
+        what = "a run that died has left this file, or a run is still writing it; delete it when no run is active"
     elif _DATA.fullmatch(name):
         what = (
             "this file is not in the manifest, but programs that read the directory would take it for a part of the "
@@ -62,7 +62,7 @@ def _foreign(path: str, name: str) -> Finding:
 
 
 def check_numbers(names: Iterable[str], where: str) -> Checked:
-    """Look for gaps in the numbers of files whose names say how many there are; where: for messages.
+    """Find gaps in the numbers of files whose names include their total; where: for messages.
 
     The reference names its text shards "-of-00500" whatever their number is.
     """
@@ -77,9 +77,9 @@ def check_numbers(names: Iterable[str], where: str) -> Checked:
         if others:
             what = f"these are shards of {total:,} and of {others[0][0]:,}; keep those of one build"
             findings.append(finding("foreign", where, what))
-        there = {number for number, of in of_kind if of == total}
-        last = max(there) if total == _REFERENCE_SHARDS else total - 1
-        missing = [str(number) for number in range(min(last, _MOST_SHARDS) + 1) if number not in there]
+        present = {number for number, of in of_kind if of == total}
+        last = max(present) if total == _REFERENCE_SHARDS else total - 1
+        missing = [str(number) for number in range(min(last, _MOST_SHARDS) + 1) if number not in present]
         if missing:
             shown = ", ".join(missing[:_MOST_NAMED]) + (" …" if len(missing) > _MOST_NAMED else "")
             what = f"of the files numbered 0 to {last:,}, these are missing: {shown}; fetch or make them"
@@ -99,7 +99,7 @@ def check_mds_indexes(target: Target, ranges: ByteRanges) -> Checked:
 
 def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRanges) -> Checked:
     path, do = files.join(directory, MDS_INDEX), "run the command that made the directory again"
-    wanted = [(files.base_name(file.name), file.size, file.sha256, file.examples) for file in listed]
+    expected = [(files.base_name(file.name), file.size, file.sha256, file.examples) for file in listed]
     try:
         entries = [(entry["raw_data"], entry["samples"]) for entry in json.loads(ranges.read_all(path))["shards"]]
         found = [(raw["basename"], raw["bytes"], raw["hashes"].get("sha256"), count) for raw, count in entries]
@@ -110,9 +110,9 @@ def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRang
         return looked("index", finding("index", path, str(error)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return looked("index", finding("index", path, f"this is no index of MDS shards; {do}"))
-    if found == wanted:
+    if found == expected:
         return looked("index", count=len(listed))
-    pairs = enumerate(itertools.zip_longest(found, wanted), 1)
-    number = next(number for number, (said, is_so) in pairs if said != is_so)
+    pairs = enumerate(itertools.zip_longest(found, expected), 1)
+    number = next(number for number, (entry, file) in pairs if entry != file)
     what = f"this is not the shard that the manifest has there (name, bytes, sha256 or samples); {do}"
     return looked("index", finding("index", path, what, at=("entry", number)))

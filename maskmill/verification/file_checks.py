@@ -1,4 +1,4 @@
-"""Compares a file with what its manifest says: that it is there, its size, its checksum, its index."""
+"""Compare a file with its manifest: its existence, its size, its checksum, its index."""
 
 import dataclasses
 import hashlib
@@ -18,7 +18,7 @@ _READ_BYTES = 8 << 20
 
 
 def check_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
-    """Check that a file is there, and has the size and the checksum of the manifest."""
+    """Check that a file exists, and has the size and the checksum of the manifest."""
     path, expected = piece.path, piece.expected
     result = PieceResult(piece=piece)
     try:
@@ -43,7 +43,7 @@ def check_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
 
 def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
     """Check that the index of TFRecords, or the table of a text shard's documents, is that of the manifest."""
-    index, wanted = piece.expected.index, piece.expected.index_sha256
+    index, expected = piece.expected.index, piece.expected.index_sha256
     if index is None:
         return Checked()
     do = _DO if piece.kind == "text" else f"run `maskmill index {piece.path}`"
@@ -53,16 +53,16 @@ def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
         return looked("missing", finding("missing", index, f"this index is in the manifest, but it is not there; {do}"))
     except (UnusableInputError, RunFailedError) as error:
         return looked("index", finding("index", index, str(error)))
-    if hashlib.sha256(content).hexdigest() == wanted:
+    if hashlib.sha256(content).hexdigest() == expected:
         return looked("index")
     return looked("index", finding("index", index, f"this index is not the one of the manifest (another sha256); {do}"))
 
 
 class CopiedFile(ForwardRanges):
-    """Reads one remote file from a temporary copy of it, and all others from where they are."""
+    """Read one remote file from a temporary copy, and all others directly."""
 
     def __init__(self, path: str, ranges: ByteRanges) -> None:
-        """path: of the file, which is copied at the first read. ranges: reads it; it stays open when this is closed."""
+        """Take the path of the file, which the first read copies, and the ranges, which `close` leaves open."""
         super().__init__(ranges)
         self._path = path
         self._copy: BinaryIO | None = None

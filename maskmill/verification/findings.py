@@ -1,4 +1,4 @@
-"""What `maskmill verify` finds, and what makes the checks: each finding is one sentence, and belongs to a check."""
+"""The checks of `maskmill verify` and their findings; each finding is one sentence, and belongs to a check."""
 
 import collections
 import dataclasses
@@ -11,12 +11,12 @@ from typing import Literal, TypeVar
 from maskmill import verification
 from maskmill.notebooks import escaped, table
 
-# error: the data set is wrong. warning: it is probably not what somebody wanted. note: worth knowing, as a known fault
-# of the reference; a data set with notes alone is right.
+# error: the data set is wrong. warning: it is probably wrong. note: worth knowing, such as a known fault of the
+# reference; a data set with notes only is right.
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# file: (Piece, ByteRanges), for each piece of the kinds. data_set: (Target, results), for each target of the kinds,
-# with what its files gave. all: (VerifyPlan, results), once for all of them.
+# The arguments of check functions. file: (Piece, ByteRanges), for each work item of the kinds. data_set: (Target,
+# results of its files), for each target of the kinds. all: (VerifyPlan, results), once.
 Scope = Literal["file", "data_set", "all"]
 
 
@@ -25,10 +25,10 @@ class Check:
     """A check.
 
     Attributes:
-      name: as findings and `--json` have it.
-      title: what it makes sure of, as the report lists it: "checksums of records".
-      of: the kinds of files without which it cannot be made: "text", "examples", or both.
-      reads: what it looks at: names and manifests alone, the bytes of files, or the records in them.
+      name: in findings and `--json`.
+      title: what it verifies, for the report: "checksums of records".
+      of: the kinds of files that it needs: "text", "examples", or both.
+      reads: what it reads: names and manifests only, the bytes of files, or their records.
     """
 
     name: str
@@ -39,15 +39,15 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, or worth knowing.
+    """A problem, or something worth knowing.
 
     Attributes:
       check: the name of the check.
-      severity: how bad it is.
+      severity: error, warning or note.
       file: the path of the file or directory.
-      record: number of the record, line or document in the file, from 1; None: it is about the whole file.
+      record: number of the record, line or document in the file, from 1; None: the whole file.
       message: one sentence: what, where (file and record), what to do.
-      count: how often the file has it; the finding describes the first place.
+      count: the number of places in the file that have the problem; the finding describes the first.
     """
 
     check: str
@@ -67,12 +67,12 @@ def finding(
     at: tuple[str, int] | None = None,
     count: int = 1,
 ) -> Finding:
-    """Return a finding whose message is made of the path, the place and `what`.
+    """Return a finding whose message has the path, the place and `what`.
 
     Args:
       check, path, severity, count: as in Finding.
-      what: what is wrong, then what to do, as clauses; or the message of an error, which begins with the path.
-      at: what the place is called, and its number from 1: ("record", 7).
+      what: clauses about the problem and what to do; or the message of an error, which begins with the path.
+      at: the kind of place, and its number from 1: ("record", 7).
     """
     where = f"{path}, {at[0]} {at[1]:,}" if at else path
     clause = what.removeprefix(f"{path}: ").rstrip(".")
@@ -82,12 +82,12 @@ def finding(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What a few checks gave.
+    """The result of some checks.
 
     Attributes:
-      findings: at most a few for each check and file; `Finding.count` says how many there are.
-      looked_at: by check, how many things (files, records, lines …) it was made on.
-      skipped: by check, why it was not made, or not on all, as a clause.
+      findings: at most a few for each check and file; `Finding.count` has the number of places.
+      looked_at: by check, the number of things (files, records, lines …) that were checked.
+      skipped: by check, a clause that says why nothing, or not all, was checked.
     """
 
     findings: Sequence[Finding] = ()
@@ -96,17 +96,17 @@ class Checked:
 
 
 def looked(check: str, *findings: Finding, count: int = 1) -> Checked:
-    """Return what one check gave that was made, on `count` things."""
+    """Return the result of one check of `count` things."""
     return Checked(findings=findings, looked_at={check: count})
 
 
 def skipped(why: str | Exception, *checks: str) -> Checked:
-    """Return checks that were not made; why: as a clause, or the error that kept them from it."""
+    """Return the result of checks that were not made; why: a clause, or the error that prevented them."""
     return Checked(skipped=dict.fromkeys(checks, str(why).rstrip(".")))
 
 
 def joined(parts: Iterable[Checked]) -> Checked:
-    """Return what several checks gave together; where several were skipped for other reasons, all are named."""
+    """Return the results of several checks as one; all reasons of skipped checks are kept."""
     findings: list[Finding] = []
     looked_at: collections.Counter[str] = collections.Counter()
     reasons: dict[str, dict[str, None]] = {}
@@ -121,13 +121,13 @@ def joined(parts: Iterable[Checked]) -> Checked:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckOutcome:
-    """What became of a check.
+    """The outcome of a check.
 
     Attributes:
       check: its name.
-      looked_at: how many things it was made on: files, records, documents.
-      findings: how many findings it has.
-      skipped: why it was not made, or not on all, as a clause; None: it was.
+      looked_at: the number of things that were checked: files, records, documents.
+      findings: the number of findings.
+      skipped: a clause that says why nothing, or not all, was checked; None: all was.
     """
 
     check: str
@@ -138,14 +138,14 @@ class CheckOutcome:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What was found of one or more data sets.
+    """The result of verifying one or more data sets.
 
     Attributes:
-      paths: what was verified, as the user named it.
+      paths: of the data sets, as the user named them.
       findings: the worst first.
       outcomes: of every check, in the order of CHECKS.
-      results: what the pieces gave (pieces.PieceResult), in their order: statistics for a report.
-      read_bytes: how much was read.
+      results: of the work items (pieces.PieceResult), in their order: statistics for a report.
+      read_bytes: the number of bytes read.
     """
 
     paths: Sequence[str]
@@ -156,11 +156,11 @@ class Verification:
 
     @property
     def is_right(self) -> bool:
-        """True if there is nothing but notes."""
+        """True if there are no findings but notes."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: every finding, with how often a file has it."""
+        """Return HTML for notebooks: a table of the findings, with their counts."""
         made = sum(outcome.skipped is None for outcome in self.outcomes.values())
         caption = f"{', '.join(self.paths)}: {'right' if self.is_right else 'wrong'}, {made} checks"
         if not self.findings:
@@ -168,8 +168,8 @@ class Verification:
         return table(caption, ((found.severity, found.check, found.message, found.count) for found in self.findings))
 
 
-# By name, in the order in which findings are listed: the more of the data is in doubt, the earlier. A new check is
-# added by what makes it, see makes_check.
+# By name, in the order in which findings are listed: checks that put more of the data in doubt come first.
+# `makes_check` adds new checks.
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
@@ -206,11 +206,11 @@ CHECKS: dict[str, Check] = {
 
 _Function = TypeVar("_Function", bound=Callable[..., Checked])
 
-_made: list[tuple[Scope, tuple[str, ...], Callable[..., Checked]]] = []
+_registered: list[tuple[Scope, tuple[str, ...], Callable[..., Checked]]] = []
 
 
 def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callable[[_Function], _Function]:
-    """Have a function called for what it looks at; check: declares a check that CHECKS does not have.
+    """Register a function that makes checks, for a scope and kinds; check: a new one, to add to CHECKS.
 
     A module of this folder whose name ends with `_checks` is imported before a verification starts. So a new check is
     one function in such a module; the report, `--json` and the table of docs/verify.md follow from CHECKS:
@@ -222,17 +222,17 @@ def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callab
     def register(function: _Function) -> _Function:
         if check is not None:
             CHECKS[check.name] = check
-        _made.append((scope, kinds or ("",), function))
+        _registered.append((scope, kinds or ("",), function))
         return function
 
     return register
 
 
 def functions_of(scope: Scope, kind: str = "") -> Iterator[Callable[..., Checked]]:
-    """Yield the functions that look at something, in the order of their modules."""
+    """Yield the functions of a scope and a kind, in the order of their modules."""
     import_checks()
-    for made_of, kinds, function in sorted(_made, key=lambda made: made[2].__module__):
-        if made_of == scope and kind in kinds:
+    for of_scope, kinds, function in sorted(_registered, key=lambda entry: entry[2].__module__):
+        if of_scope == scope and kind in kinds:
             yield function
 
 

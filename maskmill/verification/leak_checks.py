@@ -1,8 +1,8 @@
-"""Articles of the eval text that are in the training text.
+"""Find articles of the eval text in the training text.
 
-An article is looked for by its shingles (13 words in a row), so it is found in lower case, less a line, or in half.
-Articles have near copies by nature, as pages of bots do. So some training articles are looked for, too: as many of
-these as have a near copy in another training document, as many eval articles have one by chance.
+Articles are searched by their shingles (13 words in a row), so they are found in lower case, without a line, or by
+half. Some articles have near copies by nature, such as pages of bots. So some training articles are searched in other
+training documents, too: their share with a near copy is the one that eval articles have by chance.
 """
 
 import contextlib
@@ -29,27 +29,27 @@ _CHECK = "eval_leak"
 _SHARES = (0.25, 0.5, 0.75, 0.95)  # of an article's shingles, in one document
 _LEAST = 20  # shingles; a shorter article may well be written twice
 _MOST_OWNERS = 8  # a shingle of more articles is a phrase that the corpus repeats
-_MOST_SHARE = 0.01  # of the eval articles; where more are in the training text, the eval set is of little use
+_MOST_SHARE = 0.01  # of the eval articles; if more are in the training text, the eval set is of little use
 _UNLIKELY = 0.01
-_LEAST_TRAINED = 10  # training articles; fewer do not tell how many have near copies in part
+_LEAST_TRAINED = 10  # training articles; fewer do not show the share with near copies in part
 _BLOCK_BYTES = 1 << 20  # of text that is hashed at a time
-_MOST_BYTES = 1 << 25  # of articles whose shingles are kept; of more text only a part of the shingles
-_LEAST_BYTES = 1 << 22  # of training articles, where the eval text is smaller
-_MOST_FILES = 16  # that training articles are read of
+_MOST_BYTES = 1 << 25  # of articles whose shingles are all kept; of more text only a part is
+_LEAST_BYTES = 1 << 22  # of training articles, if the eval text is smaller
+_MOST_FILES = 16  # from which training articles are read
 _BLOOM_BITS = 24
 _BLOOM_SHIFT = np.uint64(64 - _BLOOM_BITS)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Articles:
-    """Articles to look for: those of the eval text, then some of the training text.
+    """The articles to search: those of the eval text, then some of the training text.
 
     Attributes:
-      hashes: of their shingles, ascending, each once. bloom: bool[…], whether any has these highest bits.
+      hashes: uint64[shingles], ascending, each once. bloom: bool[2**24], True for the highest bits of any hash.
       starts: int64[shingles + 1]; owners: int64[…], the articles of shingle k are owners[starts[k]:starts[k + 1]].
       paths: of the files. files, numbers: int64[articles], the file of each and its number there, from 1.
-      sizes: int64[articles], shingles.
-      held_out: how many of them are of the eval text.
+      sizes: int64[articles], the number of shingles of each.
+      held_out: the number of articles of the eval text.
     """
 
     hashes: Hashes
@@ -63,7 +63,7 @@ class Articles:
     held_out: int
 
     def find(self, documents: Numbers, hashes: Hashes) -> Iterator[tuple[int, int, int]]:
-        """Yield which documents have enough of an article's shingles: the document, the article, and how many."""
+        """Yield each document with enough of an article's shingles: the document, the article, their number."""
         candidates = np.flatnonzero(self.bloom[hashes >> _BLOOM_SHIFT])
         places = np.minimum(np.searchsorted(self.hashes, hashes[candidates]), len(self.hashes) - 1)
         is_found = self.hashes[places] == hashes[candidates]
@@ -83,9 +83,9 @@ class Articles:
 def load_articles(
     eval_texts: tuple[str, ...], train_texts: tuple[str, ...], verification: str | None
 ) -> Articles | None:
-    """Read the articles to look for, once for a scratch directory; None if they have no shingles.
+    """Return the articles to search, read once for a scratch directory; None if they have no shingles.
 
-    Memory: some 30 bytes for each word of 32 MB of text; of more text, a part of the shingles stands for all.
+    Memory: some 30 bytes for each word of 32 MB of text; of more text, a part of the shingles is kept.
 
     Raises:
       UnusableInputError, RunFailedError: a file cannot be read.
@@ -123,7 +123,7 @@ def load_articles(
 
 
 def _blocks(path: str, ranges: ByteRanges, size: int) -> Iterator[tuple[int, int, Numbers, Hashes]]:
-    """Yield some documents at a time: the number of the first, how many, and their shingles' places and hashes."""
+    """Yield blocks of documents: the number of the first, their count, and their shingles' documents and hashes."""
     first = 1
     for articles in read_articles(path, ranges, size):
         hashes, documents = hash_shingles(articles)
@@ -133,7 +133,7 @@ def _blocks(path: str, ranges: ByteRanges, size: int) -> Iterator[tuple[int, int
 
 @makes_check("file", "text")
 def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Look for articles of the eval text in a training file; the document that has most of each is in the result."""
+    """Search for articles of the eval text in a training file; the result has the best document for each."""
     if piece.split != "train" or not piece.eval_texts:
         return Checked()
     best: dict[int, Copy] = {}
@@ -155,7 +155,7 @@ def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
 
 @makes_check("all")
 def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
-    """Tell of each training file which eval articles it has, if these are more than by nature."""
+    """Report the eval articles in each training file, if there are more than by nature."""
     text = [result for result in results if result.piece.kind == "text"]
     looked_at = [result for result in text if result.piece.eval_texts and result.size is not None]
     if not looked_at:
@@ -172,7 +172,7 @@ def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
     shares[list(copies)] = [copy.shingles / articles.sizes[copy.article] for copy in copies.values()]
     are_long = articles.sizes >= _LEAST
     judged = [_judged(shares, share, are_long, articles.held_out) for share in _SHARES]
-    natural: tuple[Severity, float] = ("note", _SHARES[-1])  # copies of the whole article, as there are by nature
+    natural: tuple[Severity, float] = ("note", _SHARES[-1])  # copies of whole articles exist by nature
     severity, least = min([natural, *filter(None, judged)], key=lambda one: SEVERITIES.index(one[0]))
     by_file: dict[str, list[Copy]] = {}
     for article in np.flatnonzero(shares[: articles.held_out] >= least).tolist():
@@ -183,7 +183,9 @@ def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
 def _judged(
     shares: npt.NDArray[np.float64], least: float, are_long: npt.NDArray[np.bool_], held_out: int
 ) -> tuple[Severity, float] | None:
-    """Return how bad it is that so many eval articles are there by `least`, where so many training ones are, too."""
+    """Return the severity of the share of eval articles found by at least `least`, given that of training articles.
+
+    None: it may be chance."""
     count, twins = int((shares[:held_out] >= least).sum()), int((shares[held_out:] >= least).sum())
     of_eval, trained = int(are_long[:held_out].sum()), max(1, int(are_long[held_out:].sum()))
     if not count or (trained < _LEAST_TRAINED and least < _SHARES[-1]):

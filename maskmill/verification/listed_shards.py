@@ -1,4 +1,4 @@
-"""What a manifest lists. If an entry of it cannot be, all of it is unusable: then the files speak for themselves."""
+"""Read the entries of a manifest. If one is invalid, the manifest is not used, and its files are checked without it."""
 
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 60
 _NO_COUNTS = ("random_seed", "width", "bin", "index_bytes")
-# What entries of a manifest have, by their types; others are not read.
+# The types of the values of a manifest's entries; other values are not read.
 _TEXT, _NUMBER_IF_ANY = str | None, int | None
 _OF_OPTIONS: Mapping[str, Any] = {
     **dict.fromkeys(("vocab_file", "tokenizer_file", "vocab_file_sha256", "tokenizer_file_sha256"), _TEXT),
@@ -58,11 +58,11 @@ class ListedFile:
 
     Attributes:
       name: below the directory.
-      size, sha256: of its content; None: not said.
-      index, index_sha256: its index of records; None: it has none.
-      examples: how many it has; None: not said.
-      width: of its bin; None: it is in none.
-      counts: of the shard, if it has this one file.
+      size, sha256: of its content; None: not listed.
+      index, index_sha256: of its index of records; None: it has none.
+      examples: the number of its examples; None: not listed.
+      width: of its bin; None without bins.
+      counts: of the shard, if this is its only file.
     """
 
     name: str = ""
@@ -82,12 +82,12 @@ class ListedShard:
     Attributes:
       name: of its entry.
       kind: "train" or "eval"; of a vocabulary's files "".
-      number: as its name says, else its place among those of its kind; from 0.
-      has_number: whether its name says it.
+      number: the one in its name, else its place among those of its kind; from 0.
+      has_number: whether its name has a number.
       files: one or more.
       counts: by name.
-      seed: its own; None: not said.
-      inputs: paths of what it was made from, with the sha256 of each.
+      seed: its own; None: not listed.
+      inputs: the sha256 of each of its inputs, by path.
     """
 
     name: str
@@ -101,23 +101,23 @@ class ListedShard:
 
 
 def options_of(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of examples in a manifest, and what was decided where they leave it open."""
+    """Return the options of examples in a manifest, completed by its "decided"."""
     return dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
 
 
 def read_listed(made: Mapping[str, Any]) -> tuple[ListedShard, ...]:
-    """Return the shards that a manifest lists, once all of it is as maskmill writes it; its outline is right already.
+    """Return the shards that a manifest lists, after checking all its entries; its outline was checked before.
 
     Raises:
-      UnusableInputError: something in it cannot be: a clause that says what.
+      UnusableInputError: an entry is invalid; the message is a clause.
     """
     stage = made["stage"]
     hints = dict(_OF_OPTIONS) | hints_of(MaskingOptions) | hints_of(ObjectiveOptions) | hints_of(FormatOptions)
     for name in ("parameters", "decided", "examples"):
-        given = made.get(name, {})
+        part = made.get(name, {})
         if stage == "vocabulary" and name == "parameters":
-            continue  # what was left open there is None; `decided` has it
-        _check(given, {key: hint for key, hint in hints.items() if isinstance(given, dict) and key in given}, name)
+            continue  # options that were left open are None; `decided` has them
+        _check(part, {key: hint for key, hint in hints.items() if isinstance(part, dict) and key in part}, name)
     for step, names in _OF_COUNTS.items():
         _check(made["counts"].get(step, {}), dict.fromkeys(names, _NUMBER_IF_ANY), f"counts of {step}")
     for source in (made.get("decided", {}).get("sources") or {}).values():
@@ -141,12 +141,12 @@ def read_listed(made: Mapping[str, Any]) -> tuple[ListedShard, ...]:
     if made.get("vocabulary") is not None:
         _read_file(made["vocabulary"])
     numbers: collections.Counter[str] = collections.Counter()
-    there: collections.Counter[str] = collections.Counter()
+    seen: collections.Counter[str] = collections.Counter()
     shards = []
     for entry in made["shards"]:
         shard = _read_shard(entry, numbers, stage)
-        there.update(file.name for file in shard.files)
-        _need(all(there[file.name] == 1 for file in shard.files), f"a file of {shard.name}", "listed once", "twice")
+        seen.update(file.name for file in shard.files)
+        _need(all(seen[file.name] == 1 for file in shard.files), f"a file of {shard.name}", "listed once", "twice")
         numbers[shard.kind] += 1
         shards.append(shard)
     return tuple(shards)
@@ -159,21 +159,21 @@ def _need(is_right: bool, place: str, expected: str, found: Any) -> None:
 
 
 def _check(entry: Any, hints: Mapping[str, Any], where: str) -> None:
-    """Compare the values of an entry with their types."""
+    """Raise UnusableInputError if a value of an entry has another type."""
     _need(isinstance(entry, dict), where, "a mapping", entry)
     for key, hint in hints.items():
         _need(fits(entry.get(key), hint), f"{key} of {where}" if where else key, "another value", entry.get(key))
 
 
 def is_below(name: Any) -> bool:
-    """Return whether something is the name of a file below a directory, and leads nowhere else."""
+    """Return whether a value is the name of a file below a directory, without `..` and the like."""
     if not isinstance(name, str) or "://" in name or any(part in ("", ".", "..") for part in name.split("/")):
         return False
     return name.isprintable()
 
 
 def is_digest(value: Any) -> bool:
-    """Return whether something is a sha256 in hexadecimal."""
+    """Return whether a value is a sha256 in hexadecimal."""
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
@@ -202,9 +202,9 @@ def _read_shard(entry: Any, numbers: Mapping[str, int], stage: str) -> ListedSha
 
 def _read_file(entry: Any) -> ListedFile:
     _check(entry, _OF_FILE, "a file")
-    said = {name: entry.get(name) for name in _OF_FILE}
-    for below in (said["name"], said["index"] or said["name"]):
+    values = {name: entry.get(name) for name in _OF_FILE}
+    for below in (values["name"], values["index"] or values["name"]):
         _need(is_below(below), "a name", "that of a file below the directory", below)
-    _need(is_digest(said["sha256"]), f"sha256 of {said['name']}", _DIGEST, said["sha256"])
-    _need(0 < (said["width"] or 1) <= _LARGEST, f"width of {said['name']}", "a width", said["width"])
-    return ListedFile(size=said.pop("bytes"), **said)
+    _need(is_digest(values["sha256"]), f"sha256 of {values['name']}", _DIGEST, values["sha256"])
+    _need(0 < (values["width"] or 1) <= _LARGEST, f"width of {values['name']}", "a width", values["width"])
+    return ListedFile(size=values.pop("bytes"), **values)

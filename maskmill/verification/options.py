@@ -1,4 +1,4 @@
-"""What a user may say of a verification. Nothing here imports NumPy or Beam."""
+"""The options of a verification. This module imports neither NumPy nor Beam."""
 
 import dataclasses
 import re
@@ -18,7 +18,7 @@ class VerifyOptions:
     """The options of a verification.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is out of its range.
     """
 
     shards: str | None = option(None, help="numbers of the shards of each split to verify, as 0-9,12 (default: all)")
@@ -59,10 +59,10 @@ class VerifyOptions:
 
 
 def shard_numbers(text: str) -> tuple[range, ...]:
-    """Return the numbers of shards that a text such as "0-9,12" means.
+    """Return the ranges of numbers of shards in a text such as "0-9,12".
 
     Raises:
-      UnusableInputError: it means none.
+      UnusableInputError: the text is no list of numbers and ranges.
     """
     found = []
     for part in text.split(","):

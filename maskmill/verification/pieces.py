@@ -1,4 +1,4 @@
-"""Pieces of work of a verification, and what they give. Both are small and can be pickled: a piece is one file."""
+"""The work items of a verification, one for each file, and their results. Both are small and can be pickled."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from maskmill.verification.findings import Checked, joined
 from maskmill.verification.listed_shards import ListedFile
 
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. other: a file of which only the bytes
-# are looked at. shard: the files of a shard, which is made again and compared.
+# are checked. shard: the files of a shard, which is made again and compared.
 PieceKind = Literal["text", "examples", "other", "shard"]
 Counts = npt.NDArray[np.int64]
 
@@ -22,12 +22,12 @@ def _zeros(*shape: int) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Remake:
-    """What the files of a shard are made again of.
+    """The inputs and options with which a shard is made again.
 
     Attributes:
-      text: the path of the text shard, as it was found.
-      options: those that they were made with, and what was decided where they leave it open.
-      vocabulary: the path of the vocabulary, as it was found. is_tokenizer: whether that is a tokenizer.json.
+      text: the present path of the text shard.
+      options: those of the examples, completed by the manifest's "decided".
+      vocabulary: the present path of the vocabulary. is_tokenizer: whether that is a tokenizer.json.
       format: of the files.
       seed: the shard's own.
       files: the paths of the files, in the order of the manifest. digests: their sha256 there.
@@ -48,17 +48,17 @@ class Piece:
     """A file to verify, or a shard to make again.
 
     Attributes:
-      kind: what it holds.
+      kind: of its content.
       path: local, gs:// or http(s)://.
       split: "train" or "eval".
       shard: its number in its split, from 0.
-      directory: of the data set that it belongs to; of several files without a manifest, what the user named.
-      expected: what its manifest says of it, but with the path of its index; nothing without a manifest.
-      rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
-      unusable: why nothing of it can be looked at, as a clause; None: it may be.
-      remake: of the kind "shard", what it is made of.
-      eval_texts, train_texts: of training text, all files of text of either split that are verified with it.
-      scratch: a directory that all workers reach, for hashes.
+      directory: of its data set; of several files without a manifest, the path that the user named.
+      expected: its entry in the manifest, with the path of its index; empty without a manifest.
+      rules: of its rows (row_rules.RowRules); None for text. The only file of its data set is this one.
+      unusable: a clause that says why it cannot be checked; None: it can.
+      remake: of the kind "shard": how to make it again.
+      eval_texts, train_texts: of training text: all text files of either split that are verified with it.
+      scratch: a directory that all workers can use, for hashes.
     """
 
     kind: PieceKind
@@ -77,20 +77,20 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowStatistics:
-    """What the rows of a file look like. Two can be added.
+    """Statistics of the rows of a file; see `add_statistics`.
 
     Attributes:
-      rows: how many.
+      rows: their number.
       lengths: int64[width + 1], rows by their number of pieces, padding aside.
       pieces_at, masks_at: int64[width], pieces and masks at each position of a row.
-      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
-        with another than [MASK]. All 0 where masks are drawn by the reader.
+      masked, masked_kept, masked_random: masked positions; of these, those that keep their piece, and those with
+        another one than [MASK]. All are 0 if the reader draws masks.
       masks: int64[predictions + 1], rows by their number of masks.
       second_label: sequences (one a row, unless they are packed) whose next_sentence_label is 1.
-      piece_counts: int64[vocabulary], how often each id is there, masks undone.
-      sequences: how many; more than rows where these are packed.
-      halves: float64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
-        there are by chance.
+      piece_counts: int64[vocabulary], the number of each id before masking.
+      sequences: their number; more than rows if these are packed.
+      halves: float64[2, 2]: for the first half of rows, and for their second and third quarter: the number of masks,
+        and the number expected by chance.
     """
 
     rows: int
@@ -108,9 +108,7 @@ class RowStatistics:
 
 
 def add_statistics(parts: Sequence[RowStatistics]) -> RowStatistics:
-    """Return the sum of statistics, of which there is at least one; arrays of different lengths are filled up with
-    0.
-    """
+    """Return the sum of one or more statistics; arrays of different lengths are padded with 0."""
     fields = [field.name for field in dataclasses.fields(RowStatistics)]
     return RowStatistics(**{name: _added([getattr(part, name) for part in parts]) for name in fields})
 
@@ -126,20 +124,20 @@ def _added(values: Sequence[Any]) -> Any:
 
 @dataclasses.dataclass(kw_only=True)
 class TextStatistics:
-    """What the text of a file looks like.
+    """Statistics of the text of a file.
 
     Attributes:
       documents, lines, characters, words, size: counts; size in bytes.
       one_line: documents of one line.
       line_lengths: int64[64], lines by the logarithm of their characters, in quarters.
-      shared_lines: the longer lines that most documents have: [(documents, beginning of the line)].
+      shared_lines: the longer lines that are in most documents: [(documents, start of the line)].
       markup: marks of wikitext, HTML and TeX, and entities.
       marked: documents with a mark, by its kind (text_checks.MARKS).
-      replaced: characters U+FFFD. garbled: what UTF-8 becomes if it is read as Latin-1.
+      replaced: characters U+FFFD. garbled: characters of UTF-8 that was read as Latin-1.
       unbroken: long lines of ASCII without a space.
-      twofold: documents of which at least a third is there before in themselves. first_twofold: the number of the
-        first of these, from 1; 0: there is none.
-      bytes: int64[256], how often each byte is there.
+      twofold: documents of which at least a third repeats their own text. first_twofold: the number of the first of
+        these, from 1; 0: there is none.
+      bytes: int64[256], the number of each byte.
     """
 
     documents: int = 0
@@ -161,14 +159,14 @@ class TextStatistics:
 
     @property
     def foreign(self) -> int:
-        """Characters beyond ASCII."""
+        """The number of characters beyond ASCII."""
         return int(self.bytes[0xC0:].sum())
 
 
 class Copy(NamedTuple):
-    """An article that is looked for (leak_checks.Articles), and the training document that has most of it.
+    """An article of leak_checks.Articles, and the training document that has most of it.
 
-    article: its place. path: the document's file. document: its number there, from 1. shingles: that both have.
+    article: its number. path: the document's file. document: its number there, from 1. shingles: common to both.
     """
 
     article: int
@@ -179,16 +177,16 @@ class Copy(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PieceResult(Checked):
-    """What a piece gave.
+    """The result of a work item.
 
     Attributes:
-      piece: the piece.
-      counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
-      size, sha256: of the file as it is; None if it cannot be read.
+      piece: the work item.
+      counts: by the names of the manifest's counts of a shard (examples, documents, sentences …).
+      size, sha256: of the present file; None if it cannot be read.
       rows: of examples. text: of text.
-      hashes: tables in the scratch directory (scratch.py), by what they hold: "rows" and "documents".
-      copies: of training text: articles of the eval text that are there, at least in part, and some training ones.
-      is_remade: of a shard, and of a file of one: whether it was made again, and is equal; None: it was not.
+      hashes: the paths of tables in the scratch directory (scratch.py): "rows" and "documents".
+      copies: of training text: articles of the eval text, and some training articles, that it has at least in part.
+      is_remade: of a shard and of its files: whether it is equal to the shard made again; None: it was not made.
     """
 
     piece: Piece
@@ -202,10 +200,10 @@ class PieceResult(Checked):
     is_remade: bool | None = None
 
     def plus(self, part: Checked) -> "PieceResult":
-        """This and what one more check of the same piece gave."""
+        """Return this result with that of another check of the same work item."""
         more = vars(joined([self, part]))
         if isinstance(part, PieceResult):
-            given = {name: value for name, value in vars(part).items() if name not in more and value is not None}
-            more |= given | {"counts": {**self.counts, **part.counts}, "hashes": {**self.hashes, **part.hashes}}
+            others = {name: value for name, value in vars(part).items() if name not in more and value is not None}
+            more |= others | {"counts": {**self.counts, **part.counts}, "hashes": {**self.hashes, **part.hashes}}
             more["copies"] = self.copies + part.copies
         return dataclasses.replace(self, **more)

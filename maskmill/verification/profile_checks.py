@@ -1,6 +1,6 @@
-"""Whether text reads as text: its characters, its marks, its lines; each shard beside the others.
+"""Check that text reads as text, by its characters, marks and lines, and compare each shard with the others.
 
-All of it is a guess, so no finding is an error.
+These are guesses, so no finding is an error.
 """
 
 import collections
@@ -15,27 +15,27 @@ from maskmill.verification.pieces import PieceResult, TextStatistics
 from maskmill.verification.verify_targets import Target
 
 _CHECK = "profile"
-_ENOUGH = 20  # of what is found, and
-_FOREIGN = 0.1  # of the characters that are not ASCII: broken ones
-_MARKED, _FEW_MARKED = 0.01, 5  # of the documents: such with marks, and at least so many; or
-_DENSE = 500  # characters for each mark, of all text
+_ENOUGH = 20  # broken characters, and
+_FOREIGN = 0.1  # this share of the characters beyond ASCII, make a finding
+_MARKED, _FEW_MARKED = 0.01, 5  # this share of documents with marks, and at least this number of them; or
+_DENSE = 500  # characters for each mark, of all text, make a finding
 _LINES = 100
-_UNBROKEN = 0.1  # of all lines: such without a space
-_SHARED, _MANY_DOCUMENTS = 0.1, 20  # of the documents: those with one line, where there are so many
+_UNBROKEN = 0.1  # this share of lines without a space makes a finding
+_SHARED, _MANY_DOCUMENTS = 0.1, 20  # this share of documents with the same line, of at least this number
 # Of a line, on average; sentences have more, but for verse in scripts without spaces.
 _WORDS, _CHARACTERS = 1.5, 12
 _LEAST_WORD = 2.5  # characters of a word and the space after it, on average
-_FEW = 4  # shards; of fewer none can be said to be unlike the others
+_FEW = 4  # shards; fewer cannot be compared with each other
 _BYTES = 3_000  # of a shard, so that it can be compared with others
-# What a shard has much less or more of than most: so many times, of so many bytes in most, or of so many here.
+# A shard differs from most by a kind of bytes: the factor, the least share in most shards, the least share in it.
 _KIND, _SIGN = (10, 0.0001, 0.01), (50, 0.005, 0.005)
-_EXPECTED = 50  # bytes of a kind that a shard should have, so that it means something if they are missing
-_TIMES = 4  # how many times the usual distance of two distributions one must be, and at least, of letters and lengths:
+_EXPECTED = 50  # expected bytes of a kind in a shard, from which on their lack is a finding
+_TIMES = 4  # times the usual distance of two distributions makes a finding, and at least, of letters and lengths:
 _FAR = {"letters, as of another language": 0.15, "lengths of lines, as if wrapped or joined": 0.5}
 _ONE_LINE, _USUAL_ONE_LINE = 0.9, 0.5  # of the documents
 
-# Bytes by what they stand for, in the order of the code: each byte of ASCII that is neither a letter nor a digit is a
-# kind of its own; characters beyond ASCII are told by their first byte.
+# Kinds of bytes, in the order of the code; each sign of ASCII is another kind (_SIGNS). Characters beyond ASCII are
+# counted by their first byte.
 _KINDS: dict[str, Sequence[int]] = {
     "capital letters": range(ord("A"), ord("Z") + 1),
     "small letters": range(ord("a"), ord("z") + 1),
@@ -49,13 +49,13 @@ _SIGNS = [code for code in range(1, 127) if not chr(code).isalnum() and chr(code
 _LETTERS = np.arange(ord("a"), ord("z") + 1)
 
 _Texts = Sequence[tuple[str, TextStatistics]]
-# What is found, and what to do, as clauses; after the path of a file.
+# The problem and what to do, as clauses; after the path of a file.
 _Found = Iterator[tuple[str, str]]
 
 
 @makes_check("data_set", "text")
 def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Look at what the text of shards was counted to have."""
+    """Check the statistics of the text of shards."""
     texts = [(r.piece.path, r.text, r.piece.split) for r in results if r.text is not None and r.text.lines]
     # Other text than a wiki's pages may be source code or verse.
     is_prose = target.made is None or "templates" in target.made.get("counts", {})
@@ -75,7 +75,7 @@ def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
 
 
 def _characters(text: TextStatistics) -> _Found:
-    """Yield what is left of a text that was read in another encoding than its own."""
+    """Yield signs of text that was read in a wrong encoding."""
     for name, count in (
         ("U+FFFD, which stands for what could not be decoded", text.replaced),
         ("characters of UTF-8 that was read as Latin-1 (Ã©, â€™)", text.garbled),
@@ -86,7 +86,7 @@ def _characters(text: TextStatistics) -> _Found:
 
 
 def _lines(text: TextStatistics) -> _Found:
-    """Yield lines that are not sentences."""
+    """Yield signs of lines that are not sentences."""
     if text.lines < _LINES:
         return
     if text.unbroken > _UNBROKEN * text.lines:
@@ -101,7 +101,7 @@ def _lines(text: TextStatistics) -> _Found:
 
 
 def _marks(texts: _Texts, severity: Severity) -> Iterator[Finding]:
-    """Yield marks that an extraction has left, in all files together; the file that has most of them is named."""
+    """Yield marks that an extraction has left in the files; each finding names the file with most of them."""
     documents = sum(text.documents for _, text in texts)
     marked: collections.Counter[str] = collections.Counter()
     for _, text in texts:
@@ -115,7 +115,7 @@ def _marks(texts: _Texts, severity: Severity) -> Iterator[Finding]:
 
 
 def _shared_lines(directory: str, texts: _Texts) -> Iterator[Finding]:
-    """Yield lines that stand under many documents: what pages have around their text."""
+    """Yield lines that are in many documents, as pages have them around their text."""
     documents: collections.Counter[str] = collections.Counter()
     for _, text in texts:
         documents.update({line: count for count, line in text.shared_lines})
@@ -129,7 +129,7 @@ def _shared_lines(directory: str, texts: _Texts) -> Iterator[Finding]:
 
 
 def _beside_others(texts: _Texts) -> Iterator[tuple[str, str]]:
-    """Yield shards that are unlike the others: the path, what it has, and what is usual."""
+    """Yield shards that differ from the others: the path, and a clause about its share and the usual one."""
     sizes = np.array([[text.bytes.sum()] for _, text in texts])
     kinds = np.array([[text.bytes[list(codes)].sum() for codes in _KINDS.values()] for _, text in texts])
     marks, signs = np.array([[text.markup] for _, text in texts]), np.array([text.bytes[_SIGNS] for _, text in texts])
@@ -161,9 +161,9 @@ def _beside_others(texts: _Texts) -> Iterator[tuple[str, str]]:
 def _unlike_counts(
     counts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], rules: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.bool_]:
-    """Return which kinds of characters a shard has far fewer of than the others, or far more.
+    """Return bool[shards, kinds]: True if a shard has far fewer, or far more, characters of a kind than the others.
 
-    A quarter of the shards may be like this one; where more are, the text is a mix, as of two languages.
+    Up to a quarter of the shards may be alike in this; if more are, the text is a mix, as of two languages.
     """
     shares, (rare, frequent, new) = counts / sizes, rules
     low, high = np.quantile(shares, (0.25, 0.75), axis=0, method="nearest")
@@ -173,7 +173,7 @@ def _unlike_counts(
 
 
 def _distances(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return how far the distribution of each shard is from the median one: 0 to 2."""
+    """Return float64[shards]: the distance of each shard's distribution from the median one, 0 to 2."""
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     distances: npt.NDArray[np.float64] = np.abs(shares - np.median(shares, axis=0)).sum(axis=1)
     return distances

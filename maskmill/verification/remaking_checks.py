@@ -1,4 +1,4 @@
-"""Whether the text, the vocabulary, the options and the seed give a shard again: it is made again, and compared."""
+"""Make shards again from their text, vocabulary, options and seed, and compare them."""
 
 import contextlib
 import dataclasses
@@ -27,20 +27,20 @@ from maskmill.verification.row_rules import plan_of, rules_of_plan
 from maskmill.verification.verify_targets import Target
 from maskmill.verification.vocabulary_checks import KnownPieces
 
-_MOST_TEXT = 1 << 30  # bytes of the text of which shards are made again
-_SAME_BYTES = ("tfrecord", "mds")  # formats of which another version of a library packs nothing otherwise
+_MOST_TEXT = 1 << 30  # bytes of text from which shards are made again
+_SAME_BYTES = ("tfrecord", "mds")  # formats whose bytes do not depend on the version of a library
 _TEXT = "text"  # the folder of a build
 
 
 @makes_check("file", "shard")
 def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Make the shard of a piece again, and compare its files with those that are there, by the manifest.
+    """Make a shard again, and compare its files with the present ones, by the checksums of the manifest.
 
-    Packed files of other bytes with the same rows are the same: another version of a library packs them otherwise.
+    Packed files with other bytes but the same rows are equal: another version of a library may have packed them.
     """
     remake = piece.remake
     if remake is None:
-        raise ValueError(f"{piece.path}: this piece does not say what it is made of")
+        raise ValueError(f"{piece.path}: this work item has no remake")
     scratch = piece.scratch if piece.scratch is not None and os.path.isdir(piece.scratch) else None
     try:
         with tempfile.TemporaryDirectory(prefix="maskmill-verify-", dir=scratch) as directory:
@@ -50,19 +50,19 @@ def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
             for prefix in prefixes:
                 os.mkdir(files.parent(prefix))
             is_gzipped = bool(remake.options.get("packed"))
-            made, _ = write_example_files((remake.text,), prefixes, loaded, plan, indexes=False, packed=is_gzipped)
+            remade, _ = write_example_files((remake.text,), prefixes, loaded, plan, indexes=False, packed=is_gzipped)
             vocabulary = loaded.vocabulary
             known = KnownPieces(vocabulary=vocabulary, size=vocabulary.size, special_ids=vocabulary.special_ids)
             data_set = rules_of_plan(plan, known, "").data_set
             may_differ = is_gzipped or remake.format not in _SAME_BYTES
-            first = next(_compare(remake, made, data_set, ranges, may_differ=may_differ), None)
+            first = next(_compare(remake, remade, data_set, ranges, may_differ=may_differ), None)
     except (UnusableInputError, RunFailedError) as error:
         return skipped(f"{piece.path} cannot be made again: {error}", "seed")
     return PieceResult(piece=piece, findings=[first] if first else [], looked_at={"seed": 1}, is_remade=first is None)
 
 
 def kernels_of_remaking(remake: Remake) -> tuple[str, ...]:
-    """Return whose kernels `check_shard` runs."""
+    """Return the kernels that `check_shard` runs."""
     return kernels_of(_plan(remake), ("tokenization.kernels",) if remake.is_tokenizer else WORDPIECE_KERNELS)
 
 
@@ -72,17 +72,17 @@ def _plan(remake: Remake) -> ExamplesPlan:
 
 
 def _compare(
-    remake: Remake, made: Sequence[ExampleFile], data_set: DataSet, ranges: ByteRanges, *, may_differ: bool
+    remake: Remake, remade: Sequence[ExampleFile], data_set: DataSet, ranges: ByteRanges, *, may_differ: bool
 ) -> Iterator[Finding]:
-    """Compare files made again with those of the manifest, and where these differ in their bytes, their rows."""
-    wanted = (
+    """Yield differences of files made again from those of the manifest; if bytes differ, rows are compared."""
+    differs_from = (
         f"is not what its text {remake.text}, the vocabulary, the options and the seed ({remake.seed}) of the "
         "manifest give; make the examples again"
     )
-    if len(made) != len(remake.files):
-        yield finding("seed", remake.files[0], f"this shard of {len(remake.files):,} files {wanted}")
+    if len(remade) != len(remake.files):
+        yield finding("seed", remake.files[0], f"this shard of {len(remake.files):,} files {differs_from}")
         return
-    for file, path, digest in zip(made, remake.files, remake.digests, strict=True):
+    for file, path, digest in zip(remade, remake.files, remake.digests, strict=True):
         if file.sha256 == digest:
             continue
         of_file = DataFile(
@@ -106,16 +106,16 @@ def _compare(
                 f", and of the {len(expected):,} records that they give {np.isin(expected, found).sum():,} are here"
             )
             number = int(differs[0]) + 1 if len(differs) else count + 1
-            yield finding("seed", path, wanted.replace(";", f"{counts};"), at=("record", number))
+            yield finding("seed", path, differs_from.replace(";", f"{counts};"), at=("record", number))
         elif not may_differ:
-            yield finding("seed", path, f"this file has the right rows, but {wanted}")
+            yield finding("seed", path, f"this file has the right rows, but {differs_from}")
 
 
-# ---- which shards are made again
+# ---- the choice of shards to make again
 
 
 def plan_remakes(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> list[Target]:
-    """Add the shards that are made again to the pieces."""
+    """Return the targets with work items for the shards to make again."""
     return [
         _with_remakes(target, target.made, options, scratch) if target.made and target.kind == "examples" else target
         for target in targets
@@ -129,7 +129,7 @@ def _with_remakes(target: Target, made: Mapping[str, Any], options: VerifyOption
     pieces: list[Piece] = []
     missing: list[str] = []
     left = _MOST_TEXT
-    # In an order that depends on their names alone, as good as random.
+    # In an order that depends on the names alone, and is as good as random.
     for shard in sorted(shards, key=lambda shard: hashlib.sha256(shard.name.encode()).digest()):
         left -= shard.counts.get("text_bytes", _MOST_TEXT)
         is_enough = len(pieces) == options.remake or (options.remake is None and pieces and left < 0)
@@ -175,7 +175,7 @@ def _piece(target: Target, made: Mapping[str, Any], shard: ListedShard, text: st
 def text_of_shard(
     shard: ListedShard, target: Target, options: VerifyOptions, *, may_differ: bool = False
 ) -> str | None:
-    """Return where the text of a shard lies now; None: nowhere, or it has changed, unless that may be (may_differ)."""
+    """Return the present path of a shard's text; None if it is missing or, without `may_differ`, has changed."""
     if len(shard.inputs) != 1:
         return None
     ((path, digest),) = shard.inputs.items()
@@ -189,7 +189,7 @@ def text_of_shard(
 
 
 def _candidates(path: str, target: Target, elsewhere: Sequence[str]) -> Iterator[str]:
-    """Yield where a file may lie that a manifest calls `path`: as the user says, in the build, or where it was."""
+    """Yield possible places of a file that a manifest calls `path`: the user's, the build's, and the original."""
     name = files.base_name(path)
     for place in elsewhere:
         if files.base_name(place) == name:

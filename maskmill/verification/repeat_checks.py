@@ -1,4 +1,4 @@
-"""Records that are there more often than by chance; documents that are there twice, or have their own text twice."""
+"""Find records that repeat more often than by chance, and documents that repeat others or their own text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,25 +14,25 @@ from maskmill.verification.verify_targets import Target, VerifyPlan
 
 # A tokenizer.json may cut words into single characters.
 _PART_OF_WORDS_IN_ANY_PIECES = 0.03
-# How likely a false alarm may be, for all records together. It is more than elsewhere, so that a single row of 60
-# pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
+# The probability of a false alarm, for all records together. It is larger than elsewhere, so that a single repeated row
+# of 60 pieces is found: two rows of the same text have the same 10 masks with probability 2**-42.
 _FALSE_ALARM = 1e-9
-_LEAST_BITS = (30, 1)  # of in how many ways rows can be masked; those of many are judged first, then all together
-_MUCH = 0.1  # share of the records of a shard that another one has, too
+_LEAST_BITS = (30, 1)  # log2 of the ways to mask a row: rows with many ways are tested first, then all together
+_MUCH = 0.1  # share of the records of a shard that another one also has
 _LEAST_BYTES = 60  # of a document; shorter ones may well be written twice
-_FEW_BYTES = 0.05  # share of the text that may be there before
-_TWOFOLD = 0.04  # share of the documents that may have their own text twice
+_FEW_BYTES = 0.05  # share of the text that may repeat earlier text
+_TWOFOLD = 0.04  # share of the documents that may repeat their own text
 _FEW_DOCUMENTS = 5
 
-_Place = tuple[int, int]  # of a record or a document: the place of its file among the tables, and its number there
+_Place = tuple[int, int]  # of a record or a document: the number of its file's table, and its own number there
 
 
 @makes_check("data_set", "examples", "eval")
 def check_repeated_rows(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Look for records that are there twice, masks and all.
+    """Find records that repeat others, masks included.
 
-    Two rows of the same text have the same masks with a probability that follows from how many ways there are to mask
-    them. So the number of equal records that chance gives is known, whatever the text repeats.
+    The probability that two rows of the same text have the same masks follows from the number of ways to mask them. So
+    the number of equal records by chance is known, even if the text repeats.
     """
     tables = [result for result in results if "rows" in result.hashes]
     if not tables:
@@ -61,7 +61,7 @@ def check_repeated_rows(target: Target, results: Sequence[PieceResult]) -> Check
 
 @makes_check("all")
 def check_picked_rows(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
-    """Look for picked eval examples that are not among the eval examples of their build."""
+    """Find picked eval examples that are not among the eval examples of their build."""
     kinds = {(t.directory, t.build): t.kind for t in plan.targets if t.build is not None and t.made is not None}
     tables = [result for result in results if "rows" in result.hashes]
     picked: list[PieceResult] = []
@@ -86,12 +86,12 @@ def check_picked_rows(plan: VerifyPlan, results: Sequence[PieceResult]) -> Check
 
 def _part_of_ways(result: PieceResult) -> float:
     rules = result.piece.rules
-    unit = rules.mask_unit or "piece"  # the reference masks pieces, unless it is asked for words
+    unit = rules.mask_unit or "piece"  # the reference masks pieces by default
     return _PART_OF_WORDS_IN_ANY_PIECES if rules.is_tokenizer and unit != "piece" else PART_OF_WAYS[unit]
 
 
 def _equal_records(merged: Merged, start: int, count: int) -> Iterator[list[_Place]]:
-    """Yield the records of a run of equal texts that are equal themselves, in groups."""
+    """Yield groups of equal records, from a run of records of equal text."""
     members = np.arange(start, start + count)
     members = members[np.argsort(merged.table[members, 1], kind="stable")]
     for first, size in zip(*runs_of(merged.table[members, 1]), strict=True):
@@ -101,7 +101,7 @@ def _equal_records(merged: Merged, start: int, count: int) -> Iterator[list[_Pla
 
 
 def _repeated(repeats: Sequence[tuple[_Place, _Place]], tables: Sequence[PieceResult]) -> Finding:
-    """Return a finding of the records of one file that are there before."""
+    """Return the finding about the records of a file that repeat earlier ones."""
     (owner, number), (first_owner, first) = repeats[0]
     rows = tables[owner].rows
     share = len(repeats) / max(1, 0 if rows is None else rows.rows)
@@ -117,13 +117,13 @@ def _repeated(repeats: Sequence[tuple[_Place, _Place]], tables: Sequence[PieceRe
 
 @makes_check("data_set", "text")
 def check_repeated_documents(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Look for documents that are there before, in their shard or in another one, and for those in themselves."""
+    """Find documents that repeat earlier ones, in their shard or another, and documents that repeat themselves."""
     tables = [result for result in results if "documents" in result.hashes and result.text is not None]
     sources = (target.made or {}).get("decided", {}).get("sources") or {}
     if any((source.get("epochs") or 1) > 1 for source in sources.values()):
         return skipped("the mix takes documents several times", "repeated_documents")
-    counts, repeated = np.zeros(len(tables), np.int64), np.zeros(len(tables), np.int64)  # documents there before, bytes
-    first: dict[int, tuple[int, _Place]] = {}  # of each file: the first such document, and where it is before
+    counts, repeated = np.zeros(len(tables), np.int64), np.zeros(len(tables), np.int64)  # repeated documents, bytes
+    first: dict[int, tuple[int, _Place]] = {}  # of each file: the first repeated document, and its original
     for merged in merge(tables, "documents"):
         numbers, sizes = merged.column(1), merged.column(2)
         is_train = np.array([result.piece.split == "train" for result in tables])[merged.owner]

@@ -1,4 +1,4 @@
-"""Checks all rows of a file of examples, and counts and hashes them on the way, in one pass."""
+"""Check, count and hash all rows of a file of examples in one pass."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -21,21 +21,20 @@ _NO_VOCABULARY = "the ids of [CLS], [SEP] and [MASK] are not known; name the voc
 _NO_OBJECTIVE = "it is not known what the examples are made for"
 _UNREAD = "the file cannot be read, or not to its end"
 _FALSE_ALARM = 1e-12
-_LEAST_BITS = 20  # rows that can be masked in fewer ways may well have the same masks
+_LEAST_BITS = 20  # log2 of the ways to mask a row; rows with fewer may well have the same masks
 
 
 @makes_check("file", "examples")
 def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Check all rows of a file of examples; the data set of the piece's rules has this file as its only one.
+    """Check all rows of a file of examples, the only file of the data set of the item's rules.
 
     Returns:
-      A PieceResult, if it is known what the rows look like. `counts` has, where they can be told: examples, sequences
+      A PieceResult, if the rules of the rows are known. `counts` has, as far as the columns allow: examples, sequences
       (packed rows), example_tokens, special_tokens, padding_tokens, masked_positions, random_next (nsp) and swapped
-      (sop). `hashes` has, where the piece has a scratch directory, "rows": a table (scratch.py) of what
-      row_structure.RowChecker.hashes has.
+      (sop). With a scratch directory, `hashes` has "rows": a table (scratch.py) of row_structure.RowChecker.hashes.
 
     Raises:
-      RunFailedError: the machine cannot read the file on, or cannot write to the scratch directory.
+      RunFailedError: reading the file fails, or writing to the scratch directory.
     """
     if piece.rules is None:
         return skipped("it is not known what the rows look like", "framing", "schema", "ids", "masks")
@@ -78,7 +77,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
 
 
 def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
-    """Return why columns do not have the kinds and widths that they must have; None: they do."""
+    """Return a clause about a column of a wrong kind or width; None if all are right."""
     if "input_ids" not in columns:
         return "input_ids is missing"
     pieces = columns["input_ids"]
@@ -94,7 +93,7 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
 
 
 def _check_positions(checker: RowChecker, faults: Faults) -> None:
-    """Look for rows that have the same masked positions more often than chance allows, where each piece is drawn."""
+    """Find rows that have the same masked positions more often than by chance, if pieces are drawn one by one."""
     rules = checker.rules
     if rules.mask_unit not in ("piece", None) or not checker.positions:
         return
@@ -111,7 +110,7 @@ def _check_positions(checker: RowChecker, faults: Faults) -> None:
 
 
 def _made_checks(rules: RowRules, *, is_framed: bool) -> list[str]:
-    """Return the checks that the rows of a data set undergo."""
+    """Return the checks that can be made on the rows of a data set."""
     features = {column.feature for column in rules.data_set.columns}
     made = dict.fromkeys(("framing", "schema", "padding", "crc"), True) | {
         "ids": rules.data_set.vocabulary_size is not None,
@@ -125,7 +124,7 @@ def _made_checks(rules: RowRules, *, is_framed: bool) -> list[str]:
 
 
 def _skipped(rules: RowRules, checker: RowChecker) -> dict[str, str]:
-    """Return why checks were not made."""
+    """Return why checks were not made, by their names."""
     why = {}
     if rules.data_set.vocabulary_size is None:
         why["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
@@ -137,7 +136,7 @@ def _skipped(rules: RowRules, checker: RowChecker) -> dict[str, str]:
 
 
 def _counts(rules: RowRules, checker: RowChecker) -> dict[str, int]:
-    """Return what was counted, by the names of the manifest."""
+    """Return counts by their names in the manifest."""
     features, statistics = {column.feature for column in rules.data_set.columns}, checker.statistics()
     pieces, counts = int(statistics.pieces_at.sum()), {}
     if "cu_seqlens" in features:

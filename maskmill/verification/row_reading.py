@@ -1,4 +1,4 @@
-"""Reads all rows of a file by the reader of its format, around records that cannot be read, which are noted."""
+"""Read all rows of a file with the reader of its format; skip and note records that cannot be read."""
 
 import collections
 import contextlib
@@ -31,13 +31,13 @@ from maskmill.records.kernels.frames import FRAME, HEAD
 from maskmill.records.tfrecord import record_runs, unpacked
 from maskmill.verification.findings import Finding, finding
 
-_RECORDS = 256  # that are read at a time
+_RECORDS = 256  # to read at a time
 _FACTOR = 0xD6E8FEB86659FD93  # odd
 AGAIN = "make the examples again, or fetch the file again"
 
 
 class Faults:
-    """What is wrong with a file: one finding for each kind, which describes the first record that has it."""
+    """The faults of a file: one finding for each kind, which describes the first record that has it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -45,14 +45,14 @@ class Faults:
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def add(self, check: str, record: int | None, what: str, *, kind: str = "", count: int = 1) -> None:
-        """Keep a fault that so many records have.
+        """Add a fault.
 
         Args:
           check: as in Finding.
-          record: number of the first record, from 1; None: it is about the file.
-          what: what is wrong, as a clause without the place; what to do, if it is not to make the examples again.
-          kind: faults of one kind are one finding; without, `what` tells them apart.
-          count: how many records have it.
+          record: number of the first record, from 1; None: the whole file.
+          what: a clause about the fault, without the place; and what to do, if not to make the examples again.
+          kind: faults of one kind are one finding; "": those of one `what`.
+          count: the number of records that have it.
         """
         key = check, kind or what
         first = self._first.get(key)
@@ -63,7 +63,7 @@ class Faults:
         self._counts[key] += count
 
     def add_error(self, error: UnusableInputError, record: int | None = None) -> None:
-        """Keep what a reader says of a record, or of the file."""
+        """Add the error of a reader about a record, or about the file."""
         what = str(error).removeprefix(f"{self._path}, record {record or 0:,}").removeprefix(self._path)
         what = what.lstrip(":, ").rstrip(".")
         feature = error.feature if isinstance(error, DamagedBlockError) else None
@@ -77,14 +77,12 @@ class Faults:
         self.add(check, record, what, kind=feature or (what if record is None else "record"))
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one for each kind."""
+        """Return a finding for each kind of fault."""
         return tuple(dataclasses.replace(first, count=self._counts[key]) for key, first in self._first.items())
 
 
 def checked_columns(columns: tuple[ReadColumn, ...]) -> tuple[ReadColumn, ...]:
-    """Return the columns of a data set with the types in which their values are compared: flags as bytes, others as
-    int32.
-    """
+    """Return the columns of a data set with the types for comparisons: flags uint8, other integers int32."""
     flags, numbers = np.dtype(np.uint8), np.dtype(np.int32)
     return tuple(
         dataclasses.replace(column, dtype=flags if column.feature in FLAGS else numbers)
@@ -95,13 +93,13 @@ def checked_columns(columns: tuple[ReadColumn, ...]) -> tuple[ReadColumn, ...]:
 
 
 class RowReading:
-    """Reads the rows of the only file of a data set.
+    """Read the rows of the only file of a data set.
 
     Attributes:
       columns: of the rows.
-      records: how many were found so far, readable or not.
-      checksums: why checksums were not looked at, as a clause; None: they were.
-      rows: those of the block that was read last.
+      records: the number of records found so far, readable or not.
+      checksums: a clause that says why checksums were not verified; None: they were.
+      rows: of the block that was read last.
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
@@ -110,11 +108,11 @@ class RowReading:
         Args:
           data_set: its columns, and the file.
           ranges: reads the file.
-          faults: takes what is wrong with its records.
+          faults: gets the faults of its records.
 
         Raises:
           UnusableInputError: it cannot be read at all.
-          RunFailedError: the machine cannot read it on.
+          RunFailedError: reading it fails.
         """
         file, kind = data_set.files[0], reader_of_format(data_set.format)
         self._path, self._ranges, self._faults, self._data_set = file.path, ranges, faults, data_set
@@ -134,7 +132,7 @@ class RowReading:
 
         Raises:
           UnusableInputError: the file is damaged from here on.
-          RunFailedError: the machine cannot read it on.
+          RunFailedError: reading it fails.
         """
         return self._records() if self._reader is None else self._blocks(self._reader)
 
@@ -156,7 +154,7 @@ class RowReading:
                 yield right + first + 1
 
     def _records(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield the same of TFRecords, which are read from their start to their end, without their index."""
+        """Yield the numbers of the records of TFRecords, which are read sequentially, without their index."""
         table = TargetTable(self.columns).of(self.rows)
         for run in record_runs(unpacked(open_range_file(self._path, self._ranges), self._path), self._path):
             for first in range(0, len(run.starts), _RECORDS):
@@ -170,14 +168,14 @@ class RowReading:
     def _read_examples(
         self, data: npt.NDArray[np.uint8], count: int, table: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Read records to `rows` around those that are no examples; which of them were read."""
-        wanted, right = np.arange(count), [np.zeros(0, np.int64)]
-        while len(wanted):
-            rows = np.arange(len(wanted)) + sum(map(len, right))
-            end, record, at, column, why = kernels.read_examples(data, count, wanted, rows, table)
+        """Read records to `rows`, except those that are no examples; return int64[n], the numbers of those read."""
+        left, right = np.arange(count), [np.zeros(0, np.int64)]
+        while len(left):
+            rows = np.arange(len(left)) + sum(map(len, right))
+            end, record, at, column, why = kernels.read_examples(data, count, left, rows, table)
             is_wrong = end == kernels.BAD_EXAMPLE
-            right.append(wanted[wanted < record] if is_wrong else wanted)
-            wanted = wanted[wanted > record] if is_wrong else wanted[:0]
+            right.append(left[left < record] if is_wrong else left)
+            left = left[left > record] if is_wrong else left[:0]
             if is_wrong:
                 size = int(data[at : at + 8].view("<u8")[0])
                 example = data[at + HEAD : at + HEAD + size].tobytes()
@@ -188,11 +186,11 @@ class RowReading:
 
 
 def hash_rows(data_set: DataSet, ranges: ByteRanges) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row of a data set's only file, of those that can be read.
+    """Return uint64[n]: a hash of each readable row of a data set's only file.
 
     Raises:
       UnusableInputError: the file is missing, or damaged.
-      RunFailedError: the machine cannot read it on.
+      RunFailedError: reading it fails.
     """
     reading, found = RowReading(data_set, ranges, Faults(data_set.files[0].path)), [np.zeros(0, np.uint64)]
     for numbers in reading.blocks():
@@ -204,7 +202,7 @@ def hash_rows(data_set: DataSet, ranges: ByteRanges) -> npt.NDArray[np.uint64]:
 
 
 def hashed(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row of some columns: rows that differ in one value never have the same."""
+    """Return uint64[rows]: a hash of each row of some columns; rows that differ in one value have different hashes."""
     hashes = np.zeros(len(columns[0]), np.uint64)
     for number, values in enumerate(columns):
         factors = np.random.PCG64(number).random_raw(values.shape[1]) | np.uint64(1)

@@ -1,4 +1,4 @@
-"""How rows must look: what the manifest of a data set says, or what a user says of files without one."""
+"""The rules of rows, from the manifest of a data set, or from the user's options for files without one."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from maskmill.verification.options import VerifyOptions
 from maskmill.verification.vocabulary_checks import KnownPieces
 
 _PAIR = 2
-_SOME_SIZE = 1 << 20  # of a vocabulary, where it is not known; it decides types alone
+_SOME_SIZE = 1 << 20  # assumed for a vocabulary of unknown size; it only decides types
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
 _SHARES: Mapping[str, Any] = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
@@ -31,22 +31,20 @@ _PIECES = ("input_ids", "input_word_ids")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowRules:
-    """How the rows of a data set must look. None: not known, so nothing is compared with it.
+    """The rules of the rows of a data set. None: not known, so the rule is not checked.
 
     Attributes:
-      data_set: its columns, special ids and vocabulary size; its only file is the one that is looked at.
+      data_set: its columns, special ids and vocabulary size; its only file is the one to check.
       objective: "nsp", "sop", "mlm" or "blocks".
       is_dynamic: whether the reader draws the masks.
-      mask_unit: "piece", "whole_word", "whole_entity" …, as the options name it.
-      masked_lm_prob, mask_share, keep_share, random_share: as the options have them.
-      max_predictions_per_seq: as the options have it.
-      continues: bool[vocabulary], which pieces go on a word; None: it does not say that of any.
-      is_exact: whether the number of masks of a row follows from its length (BERT's way), or is only bounded by it.
-      separators: what stands between documents within a sequence of mlm or blocks: "none", "sep" (a [SEP]) or "recipe"
-        (each document has its [CLS] and [SEP], and is cut anywhere).
-      never_in_text: which of the special ids ("cls_id", "sep_id", "mask_id", "pad_id") no text gives: all but "pad_id"
-        of a vocab.txt, "pad_id" too where that piece is in brackets; none of a tokenizer.json, which finds its special
-        tokens in the text.
+      mask_unit: "piece", "whole_word", "whole_entity" …, the option's value.
+      masked_lm_prob, mask_share, keep_share, random_share, max_predictions_per_seq: the options' values.
+      continues: bool[vocabulary], True for pieces that continue a word; None: the vocabulary does not show it.
+      is_exact: whether the number of masks of a row follows from its length (as in BERT), or is only bounded by it.
+      separators: between documents within a sequence of mlm or blocks: "none", "sep" (a [SEP]) or "recipe" (each
+        document has its [CLS] and [SEP], and is cut anywhere).
+      never_in_text: the special ids (of "cls_id", "sep_id", "mask_id", "pad_id") that no text has. Of a vocab.txt: all,
+        but "pad_id" only if that piece is in brackets. Of a tokenizer.json: none, as it finds special tokens in text.
       is_tokenizer: whether the vocabulary is a tokenizer.json.
     """
 
@@ -67,10 +65,10 @@ class RowRules:
 
 
 def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
-    """Return what decided the examples of a manifest: those of a build's examples, or picked ones.
+    """Return the plan of the examples of a manifest, those of a build or picked ones.
 
     Raises:
-      UnusableInputError: an option is not as it can be.
+      UnusableInputError: an option is out of its range.
     """
     options = options_of(made)
     return ExamplesPlan(
@@ -81,7 +79,7 @@ def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
 
 
 def schema_of(plan: ExamplesPlan, known: KnownPieces) -> list[dict[str, Any]]:
-    """Return the columns that examples of a plan have, as their manifest lists them: name, dtype and shape."""
+    """Return the columns of the examples of a plan, as a manifest lists them: name, dtype and shape."""
     is_tokenizer = known.path is not None and known.is_tokenizer
     marks_words = not is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
     entries = plan.schema(known.size or _SOME_SIZE, marks_words=marks_words)
@@ -112,7 +110,7 @@ def rules_of_plan(plan: ExamplesPlan, known: KnownPieces, path: str) -> RowRules
 def rules_of_records(
     features: Mapping[str, tuple[int, str]], options: VerifyOptions, known: KnownPieces, path: str
 ) -> RowRules:
-    """Return the rules of TFRecords without a manifest, by their first example and what the user says.
+    """Return the rules of TFRecords without a manifest, by their first example and the user's options.
 
     Raises:
       UnusableInputError: the example has no pieces.

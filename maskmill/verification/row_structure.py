@@ -1,4 +1,4 @@
-"""Compares the values of rows with each other and with the rules of their data set, a block of rows at a time."""
+"""Compare the values of rows with each other and with the rules of their data set, block by block."""
 
 import math
 from typing import Any
@@ -14,11 +14,11 @@ from maskmill.verification.row_rules import RowRules
 PAIRS = ("nsp", "sop")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
 _SEPARATED = ("none", "sep", "recipe")
-# The logarithm (base 2) of the ways in which what stands at a masked position can be drawn, at least.
+# A lower bound of log2 of the number of ways to draw the piece written at a masked position.
 _KIND_BITS = 0.62
-# Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: the
-# logarithm of their number is at least this part of it, with words of a piece or two, n-grams of up to three words and
-# spans of four on average.
+# If words or spans are masked together, there are fewer ways to mask a row than by single pieces. The logarithm of
+# their number is at least this part of the one by pieces, with words of a piece or two, n-grams of up to three words
+# and spans of four words on average.
 PART_OF_WAYS = {"piece": 1.0, "whole_word": 0.3, "word": 0.3, "ngram": 0.15, "span": 0.1}
 
 Flags = npt.NDArray[np.bool_]
@@ -26,24 +26,24 @@ Numbers = npt.NDArray[Any]
 
 
 class RowChecker:
-    """Checks, counts and hashes rows, block by block.
+    """Check, count and hash rows, block by block.
 
     Attributes:
-      is_framed: whether it is known where [CLS] and [SEP] belong. specials_alone: whether these stand nowhere else.
-      special_pieces: how many [CLS] and [SEP] there are.
-      hashes: a list of arrays each: of every row the hash of its pieces, segments and labels, masks undone; that of all
-        of it; the number of its record; its pieces of text; and the logarithm of in how many ways it can be masked (0
-        where the reader draws masks).
-      positions: the same: the hash of the row's masked positions, and the logarithm of how many sets of them there are.
+      is_framed: whether the places of [CLS] and [SEP] are known. specials_alone: whether no text has these pieces.
+      special_pieces: the number of [CLS] and [SEP].
+      hashes: for each block, arrays with an element for each row: the hash of its pieces before masking, segments and
+        labels; the hash of all its values; the number of its record; its number of pieces of text; and log2 of the
+        number of ways to mask it (0 if the reader draws masks).
+      positions: likewise: the hash of the row's masked positions, and log2 of the number of possible sets of them.
     """
 
     def __init__(self, rules: RowRules, rows: Rows, faults: Faults) -> None:
-        """rows: where blocks are read to. faults: takes what is wrong."""
+        """Take the rules, the rows that blocks are read to, and the collection of faults."""
         data_set, self._features = rules.data_set, set(rows.arrays)
         self.rules, self._rows, self._faults = rules, rows, faults
         ids = {name: data_set.special_ids.get(name) for name in ("cls_id", "sep_id", "mask_id", "pad_id")}
         self._cls, self._sep, self._mask, self._pad = (-1 if piece is None else piece for piece in ids.values())
-        # One piece may have two roles; then it stands in more places than those of one of them.
+        # A piece with two roles may also be in the places of the other one.
         roles = list(ids.values())
         self._alone = {piece for name, piece in ids.items() if name in rules.never_in_text and roles.count(piece) == 1}
         self.specials_alone = {self._cls, self._sep} <= self._alone
@@ -64,7 +64,7 @@ class RowChecker:
         self.positions: list[tuple[Numbers, Numbers]] = []
 
     def statistics(self) -> RowStatistics:
-        """Return what was counted."""
+        """Return the statistics of all rows so far."""
         rows = int(self._lengths.sum())
         return RowStatistics(
             rows=rows,
@@ -83,7 +83,7 @@ class RowChecker:
         )
 
     def check(self, numbers: Numbers) -> None:
-        """Look at the rows that were read last; numbers: of their records, from 1."""
+        """Check the rows that were read last; numbers: of their records, from 1."""
         self._numbers, count = numbers, len(numbers)
         if not count:
             return
@@ -114,27 +114,27 @@ class RowChecker:
         self.hashes.append((of_text, hashed([of_text[:, None], *masks]), numbers, lengths - specials, bits))
 
     def _note(self, check: str, wrong: Flags, what: str, values: Numbers | None = None) -> None:
-        """Note rows of which a value is wrong; `what` may name the {place} and what was {found}, of the first."""
+        """Note rows with wrong values; `what` may name the {place} and the value {found} of the first."""
         is_row_wrong = wrong if wrong.ndim == 1 else wrong.any(axis=1)
         if not is_row_wrong.any():
             return
         row = int(is_row_wrong.argmax())
         place = 0 if wrong.ndim == 1 else int(wrong[row].argmax())
         value = None if values is None else values[row] if values.ndim == 1 else values[row, place]
-        told = what.format(place=f"{place:,}", found="" if value is None else f"{value:,}")
-        self._faults.add(check, int(self._numbers[row]), told, kind=what, count=int(is_row_wrong.sum()))
+        clause = what.format(place=f"{place:,}", found="" if value is None else f"{value:,}")
+        self._faults.add(check, int(self._numbers[row]), clause, kind=what, count=int(is_row_wrong.sum()))
 
     # ---- pieces and padding
 
     def _stored(self, feature: str) -> Numbers:
-        """Return how many values each row has of a feature, without those that fill it up."""
+        """Return int64[rows]: the number of values of a feature in each row, without padding."""
         count = len(self._numbers)
         if feature in self._rows.counts:
             return self._rows.counts[feature][:count].astype(np.int64)
         return np.full(count, self._arrays[feature].shape[1], np.int64)
 
     def _check_stored_counts(self) -> Numbers:
-        """Compare how many values rows have; returns how many of pieces."""
+        """Compare the numbers of values of rows; return int64[rows], those of input_ids."""
         stored = self._stored("input_ids")
         for feature in ("input_mask", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids"):
             if feature in self._rows.counts:
@@ -148,7 +148,7 @@ class RowChecker:
         return stored
 
     def _check_padding(self, stored: Numbers) -> Numbers:
-        """Look at the padding; returns how many pieces each row has."""
+        """Check the padding; return int64[rows], the number of pieces of each row."""
         lengths = stored
         if "input_mask" in self._features:
             ones = self._arrays["input_mask"] != 0
@@ -164,7 +164,7 @@ class RowChecker:
         return lengths
 
     def _check_pieces(self, original: Numbers) -> None:
-        """Look for padding and [MASK] among pieces, masks undone."""
+        """Find padding and [MASK] among the pieces before masking."""
         if self._pad in self._alone:
             what = "padding ({found}) stands among the pieces, at place {place}"
             self._note("padding", (original == self._pad) & self._within, what, original)
@@ -175,10 +175,11 @@ class RowChecker:
     # ---- sequences
 
     def _check_packing(self, lengths: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Look at what rows say of their sequences.
+        """Check the columns of packed rows.
 
         Returns:
-          How many each row has, 0 if what it says is wrong; and of each sequence its row, its start and its end.
+          int64[rows], the number of sequences of each, 0 if its columns are wrong; and int64[sequences], the row, the
+          start and the end of each.
         """
         labels = self._arrays.get("next_sentence_labels")
         if "cu_seqlens" not in self._features:
@@ -214,7 +215,7 @@ class RowChecker:
         return members, rows, starts, stops
 
     def _check_frames(self, original: Numbers, rows: Numbers, starts: Numbers, ends: Numbers) -> None:
-        """Look for [CLS] and [SEP], and where the parts of pairs end, in sequences: their rows, starts and ends."""
+        """Check the places of [CLS] and [SEP], and the parts of pairs, in sequences, given by rows, starts and ends."""
         is_cls, is_sep = original == self._cls, original == self._sep
         if self.rules.separators == "recipe" and not self._is_pair:
             if self.specials_alone:
@@ -238,7 +239,7 @@ class RowChecker:
         self._note_sequences("special_tokens", rows, is_more, what)
 
     def _check_segments(self, is_sep: Flags, rows: Numbers, starts: Numbers, ends: Numbers, seps: Numbers) -> None:
-        """Look where the first parts of pairs end: at a [SEP], after which segment_ids are 1."""
+        """Check that the first parts of pairs end with a [SEP], after which segment_ids are 1."""
         second = _counted(self._arrays["segment_ids"] != 0)
         middle = ends - 1 - _between(second, rows, starts, ends)
         is_right = (middle > starts) & (middle < ends - 1)
@@ -254,12 +255,12 @@ class RowChecker:
     def _note_sequences(
         self, check: str, rows: Numbers, wrong: Flags, what: str, values: Numbers | None = None
     ) -> None:
-        """Note sequences, of which `rows` has the rows; of values that are wrong, the first is told."""
-        flags, told = np.zeros(len(self._numbers), np.bool_), np.zeros(len(self._numbers), np.int64)
+        """Note the rows of wrong sequences; rows: of all sequences. The message has the first wrong value of a row."""
+        flags, shown = np.zeros(len(self._numbers), np.bool_), np.zeros(len(self._numbers), np.int64)
         flags[rows[wrong]] = True
         if values is not None:
-            told[rows[wrong][::-1]] = values[wrong][::-1]
-        self._note(check, flags, what, told)
+            shown[rows[wrong][::-1]] = values[wrong][::-1]
+        self._note(check, flags, what, shown)
 
     def _check_marks(self, is_special: Flags, stored: Numbers) -> None:
         """Compare columns that mark pieces with the pieces."""
@@ -284,7 +285,7 @@ class RowChecker:
     def _check_masks(
         self, original: Numbers, is_special: Flags, lengths: Numbers, specials: Numbers
     ) -> tuple[Numbers, tuple[Numbers, ...]]:
-        """Look at masks; returns the logarithm of in how many ways rows can be masked, and what they have as masks."""
+        """Check masks; return log2 of the number of ways to mask each row, and arrays of the masks, for hashes."""
         positions, labels = (self._arrays[f"masked_lm_{name}"].astype(np.int64) for name in ("positions", "ids"))
         weights = self._arrays["masked_lm_weights"]
         is_mask = np.logical_and.accumulate(weights == 1, axis=1)
@@ -303,39 +304,39 @@ class RowChecker:
         self._note("masks", is_special_masked, "a special piece ({found}) is masked", labels)
         self._check_mask_count(count, lengths, specials)
         rows, masks = np.nonzero(is_mask & ~is_outside)
-        places, wanted = positions[rows, masks], labels[rows, masks]
+        places, originals = positions[rows, masks], labels[rows, masks]
         found = self._arrays["input_ids"][rows, places]
         self._masks += np.bincount(count, minlength=len(self._masks))
         self._masks_at += np.bincount(places, minlength=self._width)
-        self._kept += int(((found == wanted) & (found != self._mask)).sum())
-        self._random += int(((found != wanted) & (found != self._mask)).sum())
+        self._kept += int(((found == originals) & (found != self._mask)).sum())
+        self._random += int(((found != originals) & (found != self._mask)).sum())
         is_masked = np.zeros(original.shape, np.bool_)
         is_masked[rows, places] = True
         self._check_whole_words(original, is_special, is_masked)
-        there = np.full(positions.shape, -1)
-        there[rows, masks] = found
+        written = np.full(positions.shape, -1)
+        written[rows, masks] = found
         free = np.maximum(lengths - specials, count)
         bits = self._log_factorials[free] - self._log_factorials[count] - self._log_factorials[free - count]
         if self.rules.mask_unit in ("piece", None) and self.is_framed:
             self._count_halves(is_special, lengths, specials, rows, places, count)
         kept = np.where(is_mask, positions, -1)
         self.positions.append((hashed([kept, free[:, None], lengths[:, None]]), bits))
-        return bits + _KIND_BITS * count, (kept, np.where(is_mask, labels, -1), there)
+        return bits + _KIND_BITS * count, (kept, np.where(is_mask, labels, -1), written)
 
     def _check_mask_count(self, count: Numbers, lengths: Numbers, specials: Numbers) -> None:
-        """Compare how many positions are masked with what follows from the length, see masking/instances.py."""
+        """Compare the number of masks with the one that follows from the length, see masking/instances.py."""
         prob, most = self.rules.masked_lm_prob, self.rules.max_predictions_per_seq
         if prob is None or most is None or self.rules.is_dynamic:
             return
-        wanted = np.clip(np.rint(lengths * prob), 1, most)
-        wrong = count > wanted
+        expected = np.clip(np.rint(lengths * prob), 1, most)
+        wrong = count > expected
         if self.rules.is_exact:
-            wrong |= (count < wanted) & (count < lengths - specials)
+            wrong |= (count < expected) & (count < lengths - specials)
         how = "as many masks" if self.rules.is_exact else "at most as many masks"
         self._note("masks", wrong, f"{{found}} pieces are masked, but {how} belong here as masked_lm_prob says", count)
 
     def _check_whole_words(self, original: Numbers, is_special: Flags, is_masked: Flags) -> None:
-        """Look whether all pieces of a word are masked if one is. A special piece ends a word."""
+        """Check that all pieces of a word are masked if one is. A special piece ends a word."""
         continues = self.rules.continues
         if self.rules.mask_unit not in _WHOLE_WORDS or continues is None:
             return
@@ -346,7 +347,7 @@ class RowChecker:
     def _count_halves(
         self, is_special: Flags, lengths: Numbers, specials: Numbers, rows: Numbers, places: Numbers, count: Numbers
     ) -> None:
-        """Count the masks in the first and in the middle half of rows, and how many belong there by chance."""
+        """Count the masks in the first and in the middle half of rows, and the number expected by chance."""
         half, quarter, every = lengths >> 1, lengths >> 2, np.arange(len(lengths))
         special = _counted(is_special)
         for number, start in enumerate((np.zeros_like(quarter), quarter)):
@@ -357,12 +358,12 @@ class RowChecker:
 
 
 def _counted(flags: Flags) -> Numbers:
-    """Return how many flags of each row are set before each place, and in all of it: int32[rows, places + 1]."""
+    """Return int32[rows, places + 1]: the number of flags set before each place of a row, and in the whole row."""
     counts = np.zeros((len(flags), flags.shape[1] + 1), np.int32)
     np.cumsum(flags, axis=1, out=counts[:, 1:])
     return counts
 
 
 def _between(counts: Numbers, rows: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Return how many flags of rows are set in [start, end); counts: as `_counted` gives them."""
+    """Return int64[n]: the number of flags set in [start, end) of a row; counts: of `_counted`."""
     return (counts[rows, ends] - counts[rows, starts]).astype(np.int64)

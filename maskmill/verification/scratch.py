@@ -1,7 +1,7 @@
-"""Tables of hashes in the scratch directory: a worker writes one for a file; all are merged in bounded memory.
+"""Write tables of hashes to the scratch directory, one for each file, and merge them in bounded memory.
 
-Layout of a table's file, in little-endian uint64: the number of columns; where each of the 256 buckets starts, and
-where the last one ends, in rows; then the rows in the order of their first column, whose highest byte is the bucket.
+Layout of a table's file, in little-endian uint64: the number of columns; the start of each of the 256 buckets and the
+end of the last one, in rows; then the rows in the order of their first column, whose highest byte is the bucket.
 """
 
 import dataclasses
@@ -24,15 +24,15 @@ Table = npt.NDArray[np.uint64]
 
 
 def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> dict[str, str]:
-    """Write a table of a piece to the scratch directory, in the order of the hashes in its first column.
+    """Write a table of a work item to the scratch directory, in the order of the hashes in its first column.
 
     Args:
-      piece: of which the table is.
+      piece: the work item.
       what: "rows" or "documents".
-      columns: the same number of values in each, which uint64 can have.
+      columns: of equal lengths, with values that fit uint64.
 
     Returns:
-      The path of the file by `what`; nothing if there is no scratch directory.
+      The path of the file by `what`; {} without a scratch directory.
     """
     if piece.scratch is None:
         return {}
@@ -47,10 +47,10 @@ def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> di
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Merged:
-    """Rows of several tables, in the order of their hashes; rows of equal hashes are always in one of these.
+    """Rows of several tables, in the order of their hashes; all rows of a hash are in the same Merged.
 
-    table: uint64[rows, columns]. owner: int64[rows], the place of each row's table. starts, counts: int64[runs], where
-    the rows of each hash start, and how many they are.
+    table: uint64[rows, columns]. owner: int64[rows], the number of each row's table. starts, counts: int64[hashes], the
+    first row and the number of rows of each hash.
     """
 
     table: Table
@@ -59,7 +59,7 @@ class Merged:
     counts: npt.NDArray[np.int64]
 
     def column(self, number: int) -> npt.NDArray[np.int64]:
-        """Return a column of numbers."""
+        """Return int64[rows]: a column."""
         return self.table[:, number].astype(np.int64)
 
 
@@ -91,6 +91,6 @@ def _read_rows(path: str, head: npt.NDArray[np.int64], first: int, last: int) ->
 
 
 def runs_of(hashes: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where runs of equal hashes start in an ascending array, and how many each has."""
+    """Return int64[runs] each: the starts and the sizes of the runs of equal hashes in an ascending array."""
     _, starts, counts = np.unique(hashes, return_index=True, return_counts=True)
     return starts, counts

@@ -1,6 +1,6 @@
-"""Whether masks and labels are in the shares and places that were asked for, within what chance allows.
+"""Compare the shares and places of masks and labels with the options, within what chance allows.
 
-Shards that were made again, and are equal, need no such guess: of them nothing is compared here.
+Shards that are equal when made again are proven right, and not compared here.
 """
 
 import collections
@@ -22,7 +22,7 @@ _UNKNOWN = "it is not known how the examples were made"
 
 @makes_check("data_set", "examples", "eval")
 def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Compare what the rows of each file were counted to have with the options."""
+    """Compare the statistics of the rows of each file with the options."""
     counted = [(result.piece, result.rows, result.is_remade) for result in results if result.rows and result.rows.rows]
     unproven = [(piece, rows) for piece, rows, is_remade in counted if not is_remade]
     if counted and not unproven:
@@ -46,14 +46,14 @@ def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
 
 
 def _masks(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding] | str:
-    """Look at what stands at masked positions, and where in rows these are."""
+    """Check the pieces at masked positions, and the places of these in rows."""
     if rules.is_dynamic:
         return "the reader draws the masks"
     if rules.mask_share is None or rules.keep_share is None or rules.random_share is None:
         return _UNKNOWN
     if not rows.masked or not rules.data_set.special_ids:
         return "the vocabulary is not known" if rows.masked else "nothing is masked"
-    # With these units one draw may decide about all masks of a row, so they count as one.
+    # With these units one draw may decide all masks of a row, so they count as one.
     drawn_together = int(np.flatnonzero(rows.masks).max(initial=1)) if rules.mask_unit in ("word", "span") else 1
     # A random piece is the original one, or [MASK], by chance.
     slack = 2 * rules.random_share / max(1, rules.data_set.vocabulary_size or 1)
@@ -66,7 +66,7 @@ def _masks(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[
     ):
         if is_unlikely(found // drawn_together, rows.masked // drawn_together, least, most, tests):
             findings.append(_share(path, "mask_share", f"masked positions {name}", found, rows.masked, least))
-    # Where each piece is drawn, the places of a row are as likely as each other.
+    # If pieces are drawn one by one, all places of a row are equally likely.
     for name, (found, by_chance) in zip(("first", "middle"), rows.halves.tolist(), strict=True):
         expected = by_chance / rows.masked
         if rules.mask_unit == "piece" and is_unlikely(int(found), rows.masked, expected, expected, tests):
@@ -76,7 +76,7 @@ def _masks(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[
 
 
 def _pairs(path: str, rows: RowStatistics, rules: RowRules, tests: int, *, is_strict: bool) -> list[Finding] | str:
-    """Look at the labels of pairs."""
+    """Check the labels of pairs."""
     if rules.objective not in PAIRS:
         return "there are no pairs"
     second, count = rows.second_label, rows.sequences
@@ -84,15 +84,15 @@ def _pairs(path: str, rows: RowStatistics, rules: RowRules, tests: int, *, is_st
         is_wrong = is_unlikely(second, count, 0.5, 0.5, tests)
     elif is_strict:
         return "with strict labels, the pairs of a shard of one document are never random"
-    else:  # a pair is random by half, and in any case where its document has no sentence left for the second part
+    else:  # a pair is random with probability 1/2, and always if its document has no sentence left for the second part
         is_wrong = is_too_many(count - second, count, 0.5, tests)
     what = "swapped pairs" if rules.objective == "sop" else "random pairs"
     return [_share(path, "pair_share", what, second, count, 0.5)] if is_wrong else []
 
 
 def _share(path: str, check: str, what: str, found: int, trials: int, expected: float) -> Finding:
-    told = (
+    clause = (
         f"{found / max(1, trials):.2%} are {what} ({found:,} of {trials:,}) where {expected:.2%} are expected, which "
         "cannot be chance; check the options that the data was made with"
     )
-    return finding(check, path, told)
+    return finding(check, path, clause)

@@ -1,7 +1,7 @@
-"""Shingles: 13 words in a row, by whose hashes text is found again in other case, with other marks, or in part.
+"""Hash shingles, 13 words in a row, to find text again in other case, with other marks, or in part.
 
-So Brown et al. 2020 (GPT-3, appendix C) look for test sets in training data. A word is a run of ASCII letters, digits
-and characters beyond ASCII; marks are none; an ideograph or a kana is a word of its own.
+Brown et al. 2020 (GPT-3, appendix C) search test sets in training data in this way. A word is a run of ASCII letters,
+digits and characters beyond ASCII, without marks; each ideograph or kana is a word.
 """
 
 import functools
@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def hash_shingles(articles: Sequence[bytes]) -> tuple[Hashes, Numbers]:
-    """Return the hash of each shingle of some articles in UTF-8, in order, and the place of its article."""
+    """Return the hash of each shingle of some articles in UTF-8, in order, and the number of its article."""
     lowered = [article.decode("utf-8", "replace").lower().encode() for article in articles]
     data = np.frombuffer(b"\n".join([*lowered, b""]), np.uint8)
     starts, ends = _words(data)
@@ -53,7 +53,7 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
 
 
 def _words(data: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers]:
-    """Return where words start and end."""
+    """Return int64[words] each: the starts and the ends of words."""
     is_in_word, is_alone = _IS_IN_WORD[data], np.zeros(len(data) + 3, np.bool_)
     if data.max(initial=0) >= _CONTINUING:
         is_mark = np.isin(data, _MARKS_OF_THREE)

@@ -1,4 +1,4 @@
-"""Reads a text shard once: what is wrong with its characters, and what it is counted to have, document by document."""
+"""Read a text shard once, document by document, to find wrong characters and to count."""
 
 import collections
 import dataclasses
@@ -17,18 +17,18 @@ from maskmill.verification.pieces import Piece, PieceResult, TextStatistics
 
 _SHOWN = 200  # bytes of a line that are kept
 _MOST_LINES = 200_000  # distinct lines that are counted at a time
-_SHARED = 64  # most lines of a file that are told
+_SHARED = 64  # most lines of a file in its statistics
 _SPACE, _NEWLINE = 32, 10
-_UNBROKEN = 60  # bytes of a line without a space, where it is ASCII: no script that has no spaces
+_UNBROKEN = 60  # bytes of an ASCII line without a space; other scripts may have no spaces
 _LONG = 20  # bytes of a line; shorter ones are refrains, marks of a dialogue
-_TWOFOLD = 1 / 3  # of a document's text that is there before in it
-_CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # what the bytes of a character but the first have in common
+_TWOFOLD = 1 / 3  # of a document's text that repeats earlier text of it
+_CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # the common bits of a character's bytes after the first
 _LENGTH_STEPS = 4  # of the logarithm of a line's length
 
 _TEX = rb"begin|cdot|cdots|cos|displaystyle|end|frac|geq|hat|in|infty|int|ldots|left|leq|mathbb|mathbf|mathcal|mathrm"
 _TEX += rb"|operatorname|overline|partial|pi|prod|quad|right|rightarrow|sin|sqrt|sum|text|textbf|textit|times|to|vec"
 _TAGS = rb"br|p|div|span|table|tr|td|li|ul|sub|sup|math|nowiki|ref|small|center|gallery"
-# By the kind of mark: what it has in common with others, without which a text has none, and what stands for it.
+# By the kind of mark: strings without which a text has no such mark, and the pattern of the marks.
 MARKS: Mapping[str, tuple[tuple[bytes, ...], re.Pattern[bytes]]] = {
     "wikitext": (
         (b"[[", b"]]", b"{{", b"}}", b"'''", b"{|", b"|-", b"==", b"__"),
@@ -39,18 +39,18 @@ MARKS: Mapping[str, tuple[tuple[bytes, ...], re.Pattern[bytes]]] = {
     "TeX": ((b"\\",), re.compile(rb"\\(?:" + _TEX + rb")(?![a-zA-Z])|\\[()\[\]]")),
 }
 _ENTITIES = frozenset(name.encode() for name in html.entities.html5)
-# What UTF-8 becomes that is read as Latin-1 or Windows-1252: a control character that no text has; Â, Ã, Ð and Ñ with a
-# sign after it; a quotation mark or a dash.
+# Characters of UTF-8 that was read as Latin-1 or Windows-1252: control characters, which text does not have; Â, Ã, Ð
+# and Ñ before a sign; quotation marks or dashes.
 _GARBLED = re.compile("[\x80-\x9f]|[ÂÃÐÑ][\xa0-\xbf]|â€")
 
 _BLOCK_BYTES = 1 << 20
 _SEPARATOR = b"\n\n"  # between two articles
-_HOLE = bytes(512)  # so many NULs in a row are what a full disk leaves, or a crash
+_HOLE = bytes(512)  # NULs in a row, as a full disk or a crash leaves them
 
 
 @makes_check("file", "text")
 def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
-    """Read a text shard once; nothing that is wrong with it stops that, but a file that cannot be read.
+    """Read and check a text shard; only a file that cannot be read stops this early.
 
     Returns:
       `hashes` has "documents", a table (scratch.py) of uint64[documents, 3]: the hash of each article's text without
@@ -63,7 +63,7 @@ def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
         for articles in read_articles(piece.path, ranges):
             reading.add(articles)
     except (UnusableInputError, RunFailedError):
-        # Whoever looked at the file's size has said what is wrong with it.
+        # `check_file` has reported the error.
         skipped["documents"] = f"{piece.path} cannot be read to its end"
     statistics = reading.statistics()
     return PieceResult(
@@ -78,9 +78,9 @@ def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
 
 
 def read_articles(path: str, ranges: ByteRanges, block_bytes: int = _BLOCK_BYTES) -> Iterator[list[bytes]]:
-    """Yield the articles of a text shard, several at a time: what stands between blank lines, white space and all.
+    """Yield the articles of a text shard, several at a time: the text between blank lines, with its white space.
 
-    What stands after the last blank line is an article if it is not empty.
+    The text after the last blank line is an article if it is not empty.
 
     Raises:
       UnusableInputError: the file is missing, or shorter than it was.
@@ -102,7 +102,7 @@ def read_articles(path: str, ranges: ByteRanges, block_bytes: int = _BLOCK_BYTES
 
 
 class _Reading:
-    """What is known of a text shard while it is read."""
+    """The counts and findings of a text shard while it is read."""
 
     def __init__(self, piece: Piece) -> None:
         self.counted = TextStatistics()
@@ -112,10 +112,10 @@ class _Reading:
         self._line = self._articles = self._empty = self._first_empty = self._bad_articles = self._hole = 0
         self.documents: list[tuple[int, int, int]] = []  # hash, number, bytes
         self._not_utf8: tuple[int, int] | None = None  # line and byte of the first
-        self._is_unended = False  # whether no blank line stands after the last articles
+        self._is_unended = False  # whether the file ends without a blank line
 
     def add(self, articles: list[bytes]) -> None:
-        """Take articles in."""
+        """Check and count articles."""
         self._is_unended = sum(map(len, articles)) == self.counted.size
         for article in articles:
             self._articles += 1
@@ -160,10 +160,10 @@ class _Reading:
             self._marked[kind] += bool(found)
 
     def _count_own_lines(self, article: bytes) -> None:
-        """Count lines that the document has before, and in how many documents a line is.
+        """Count a document's repeated lines, and the documents that have each line.
 
-        A text of one line is halved for the first. The second is a lower bound where there are more than _MOST_LINES
-        distinct lines at a time: then those that were there once so far are forgotten (Manku and Motwani, "Approximate
+        The halves of a document of one line are compared instead. The counts of documents are lower bounds if there are
+        more than _MOST_LINES distinct lines: lines seen once so far are then dropped (Manku and Motwani, "Approximate
         Frequency Counts over Data Streams", VLDB 2002).
         """
         counted, lines = self.counted, article.split(b"\n")
@@ -204,7 +204,7 @@ class _Reading:
         counted.line_lengths += np.bincount(np.minimum(steps.astype(np.int64), 63), minlength=64)
 
     def statistics(self) -> TextStatistics:
-        """Return what was counted."""
+        """Return the statistics of the text so far."""
         often = sorted((-count, line) for line, count in self._shared.items() if count > 1)
         return dataclasses.replace(
             self.counted,
@@ -213,7 +213,7 @@ class _Reading:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with the text, whoever made it."""
+        """Yield the faults that no text shard may have."""
         path, again = self._piece.path, "make or fetch the file again"
         if self._not_utf8:
             line, byte = self._not_utf8

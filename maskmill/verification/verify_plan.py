@@ -1,4 +1,4 @@
-"""Which pieces of work a verification has: one for each file, and one for each shard that is made again."""
+"""Plan the work items of a verification: one for each file, and one for each shard that is made again."""
 
 import contextlib
 import dataclasses
@@ -30,15 +30,15 @@ _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 
 
 def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> VerifyPlan:
-    """Return the targets with their pieces, and with what was found of their manifests, directories and vocabularies.
+    """Return the targets with their work items and the findings about manifests, directories and vocabularies.
 
     Args:
-      targets: as `verify_targets.find_targets` gives them.
+      targets: of `verify_targets.find_targets`.
       options: of the verification.
-      scratch: a directory that all workers reach.
+      scratch: a directory that all workers can use.
 
     Raises:
-      UnusableInputError: the user named a vocabulary that cannot be used, or shards that there are not.
+      UnusableInputError: the user named a vocabulary that cannot be used, or shards that do not exist.
     """
     planned = []
     for target in targets:
@@ -53,19 +53,19 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Ver
 
 
 def _with_other_texts(targets: Sequence[Target]) -> list[Target]:
-    """Tell the files of training text which eval text must not be in them."""
+    """Return the targets; work items of training text get the paths of all eval and training text."""
     text = [piece for target in targets for piece in target.pieces if piece.kind == "text"]
     evals, trained = (tuple(p.path for p in text if p.split == split) for split in ("eval", "train"))
 
-    def told(piece: Piece) -> Piece:
+    def with_texts(piece: Piece) -> Piece:
         is_trained = (piece.kind, piece.split) == ("text", "train")
         return dataclasses.replace(piece, eval_texts=evals, train_texts=trained) if is_trained else piece
 
-    return [dataclasses.replace(target, pieces=tuple(map(told, target.pieces))) for target in targets]
+    return [dataclasses.replace(target, pieces=tuple(map(with_texts, target.pieces))) for target in targets]
 
 
 class _Planner:
-    """Plans the pieces of one target."""
+    """Plan the work items of one target."""
 
     def __init__(self, target: Target, options: VerifyOptions, scratch: str, ranges: ByteRanges) -> None:
         self._target, self._options, self._scratch, self._ranges = target, options, scratch, ranges
@@ -125,7 +125,7 @@ class _Planner:
         )
 
     def _rules(self, made: Mapping[str, Any]) -> tuple[RowRules | None, KnownPieces, list[Checked]]:
-        """Return how rows must look, by the manifest and the vocabulary; None if the options cannot be."""
+        """Return the rules of rows, by the manifest and the vocabulary; None if an option is invalid."""
         directory, do = self._target.directory, "put back the manifest that was written with the data"
         known, checked = find_vocabulary(made, directory, self._options.vocab_file, self._ranges)
         problem = None
@@ -135,11 +135,11 @@ class _Planner:
         except UnusableInputError as error:
             rules, problem = None, f"its options cannot be: {str(error).rstrip('.')}"
         else:
-            said = made.get("schema", [])
-            listed = [(e.get("name"), e.get("dtype"), e.get("shape")) if isinstance(e, dict) else e for e in said]
-            wanted = [tuple(entry.values()) for entry in schema_of(plan, known)]
-            if "schema" in made and known.vocabulary is not None and listed != wanted:
-                first = next((entry for entry in wanted if entry not in listed), "fewer columns")
+            entries = made.get("schema", [])
+            listed = [(e.get("name"), e.get("dtype"), e.get("shape")) if isinstance(e, dict) else e for e in entries]
+            expected = [tuple(entry.values()) for entry in schema_of(plan, known)]
+            if "schema" in made and known.vocabulary is not None and listed != expected:
+                first = next((entry for entry in expected if entry not in listed), "fewer columns")
                 problem = f"its schema is not that of its options: {first} belongs there"
             elif made.get("format") != (made["parameters"].get("format") or made.get("format")):
                 problem = f"its format is {made.get('format')}, but its options say another"
@@ -149,7 +149,7 @@ class _Planner:
     # ---- files without a manifest
 
     def _plan_files(self) -> Target:
-        """Plan files without a manifest: how their rows must look is told by the first of each."""
+        """Plan files without a manifest; the first record of each gives the rules of its rows."""
         target, checks, known = self._target, [self._target.checked], KnownPieces()
         everything = target.named or [path for path in files.list_directory(target.directory) if may_be_data(path)]
         numbered = [(path, _NUMBER.search(files.base_name(path))) for path in everything]
@@ -188,7 +188,7 @@ class _Planner:
 
 
 def _of_file(rules: RowRules, path: str, file: ListedFile, text: str | None = None) -> RowRules:
-    """Return the rules of a file as readers take it, who count its samples themselves."""
+    """Return the rules of a file."""
     of_file = DataFile(
         path=path,
         samples=file.examples or 0,
@@ -202,7 +202,7 @@ def _of_file(rules: RowRules, path: str, file: ListedFile, text: str | None = No
 
 
 def _no_shard(path: str) -> str | None:
-    """Return why a file is not a text shard; None if it may be one, or only its own reader can tell."""
+    """Return why a file is not a text shard; None if it may be one, or if it must be read to know."""
     if is_web(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a path that a user names is: a build, the directory of one stage, or files without a manifest."""
+"""Find the data sets under the user's paths: builds, directories of one stage, or files without a manifest."""
 
 import contextlib
 import dataclasses
@@ -31,20 +31,20 @@ _BESIDE_TEXT = ("eval.md5", "rejected.jsonl", "unknown_templates.tsv", "vocab.tx
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Target:
-    """One data set of a verification: what a stage has made, or files without a manifest.
+    """One data set of a verification: the output of a stage, or files without a manifest.
 
     Attributes:
-      path: what the user named.
-      directory: of its files; of files without a manifest the one of the first.
-      kind: what it holds.
-      build: the directory of the build that it is part of; None: of none.
-      made: its manifest; None: there is none, or it cannot be used.
-      shards: what its manifest lists; empty without one.
-      named: the files that the user named of it, by their paths; empty: all.
+      path: the path that the user named.
+      directory: of its files; of files without a manifest, that of the first.
+      kind: of its content.
+      build: the directory of its build, or None.
+      made: its manifest; None if it is missing or cannot be used.
+      shards: those in its manifest; empty without one.
+      named: the paths of its files that the user named; empty: all.
       is_whole: whether files without a manifest are all of the data set.
-      pieces: what is to be looked at, once `verify_plan.plan` has seen it.
-      checked: what was found of its manifest and its directory.
-      known: of its vocabulary, but for the vocabulary itself.
+      pieces: its work items, set by `verify_plan.plan`.
+      checked: the result of the checks of its manifest and directory.
+      known: its vocabulary's properties, without the vocabulary itself.
     """
 
     path: str
@@ -61,17 +61,17 @@ class Target:
 
     @property
     def manifest_path(self) -> str:
-        """Where its manifest is, or would be."""
+        """The path of its manifest, whether it exists or not."""
         return files.join(self.directory, manifest.MANIFEST)
 
     def file(self, name: str) -> str:
-        """Return the path of a file, of which the manifest has the name."""
+        """Return the path of a file; name: in the manifest."""
         return files.join(self.directory, name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VerifyPlan:
-    """What is to be verified, and a directory of this run that all workers reach."""
+    """The targets and options of a verification, and a directory of this run that all workers can use."""
 
     targets: tuple[Target, ...]
     options: VerifyOptions
@@ -79,15 +79,15 @@ class VerifyPlan:
 
     @property
     def pieces(self) -> list[Piece]:
-        """The pieces of all targets, in order."""
+        """The work items of all targets, in order."""
         return [piece for target in self.targets for piece in target.pieces]
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
-    """Return the data sets that paths name, each once, in order.
+    """Return the data sets under paths, each once, in order.
 
     Raises:
-      UnusableInputError: there is nothing under a path, or nothing that can be verified.
+      UnusableInputError: a path does not exist, or has nothing that can be verified.
     """
     # A shell that expands part-* names the indexes of the files, too.
     data = [path for path in paths if not path.endswith(INDEX_SUFFIX)] or paths
@@ -117,7 +117,7 @@ def _targets_of(path: str) -> list[Target]:
 
 
 def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRanges) -> Target | None:
-    """Return the data set of a directory that has a manifest, whole or not; None if it has none."""
+    """Return the data set of a directory with a manifest, even a damaged one; None without a manifest."""
     file = files.join(directory, manifest.MANIFEST)
     try:
         content = ranges.read_all(file)
@@ -153,19 +153,19 @@ def _no_manifest(directory: str) -> Checked:
 
 
 def _data_files(directory: str) -> list[str]:
-    """Return the files of a directory that may hold text or examples."""
+    """Return the files of a directory that may have text or examples."""
     return [] if is_web(directory) else [path for path in files.list_directory(directory) if may_be_data(path)]
 
 
 def may_be_data(path: str) -> bool:
-    """Return whether a file may hold text or examples, by its name."""
+    """Return whether a file may have text or examples, by its name."""
     name = files.base_name(path)
     hidden = name.startswith(".") or name.endswith(files.TEMPORARY_SUFFIX)
     return not (hidden or name in _BESIDE_TEXT or lies_beside(path))
 
 
 def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
-    """Return files without a manifest of their own: of a directory, of a glob, or one."""
+    """Return the data sets of the files of a directory, of a glob, or of one file."""
     is_directory = bool(named := _data_files(path))
     if is_web(path):
         ranges.size(path)
@@ -202,7 +202,7 @@ def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
 
 
 def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterator[Target]:
-    """Yield, of the files that a user names, those that a manifest beside them lists."""
+    """Yield data sets of the named files that a manifest in their directory lists."""
     for folder in dict.fromkeys(map(files.parent, named)):
         target = _of_directory(path, folder, None, ranges)
         if target is None or target.made is None or target.kind == "vocabulary":
@@ -214,7 +214,7 @@ def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterato
 
 
 def _kind_of_file(path: str, ranges: ByteRanges) -> Literal["text", "examples"]:
-    """Return whether a file holds text or examples: by its first bytes, or its name where they tell nothing."""
+    """Return whether a file has text or examples, by its name or its first bytes."""
     from maskmill.records.kernels.frames import HEAD
 
     if path.endswith((*suffixes(), ".tfrecord.gz", ".tfrecords")):

@@ -1,4 +1,4 @@
-"""Verifies data sets in this process: each file alone, then what can only be seen across them."""
+"""Verify data sets in this process: each file alone, then all files together."""
 
 import collections
 import contextlib
@@ -68,7 +68,7 @@ def verify(
 
 
 def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] = lambda result: None) -> list[PieceResult]:
-    """Verify the pieces of a plan; done: is called with what each of them gave."""
+    """Verify the work items of a plan; done: called with each result."""
     results = []
     for piece in plan.pieces:
         results.append(verify_piece(piece))
@@ -78,9 +78,7 @@ def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] = lamb
 
 @contextlib.contextmanager
 def scratch_directory(options: VerifyOptions) -> Iterator[str]:
-    """Return a directory for temporary files that goes with the verification: below the one that a user names, or
-    anywhere.
-    """
+    """Yield a temporary directory, below options.scratch or a local one, and delete it after the block."""
     if options.scratch is None:
         with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
             yield directory
@@ -96,7 +94,7 @@ def scratch_directory(options: VerifyOptions) -> Iterator[str]:
 
 
 def verify_piece(piece: Piece) -> PieceResult:
-    """Return what the checks of one piece give: a pure function of it, which any process can call.
+    """Return the results of the checks of a work item; a pure function of it, which any process can call.
 
     A damaged file gives findings, not exceptions.
     """
@@ -116,14 +114,14 @@ def verify_piece(piece: Piece) -> PieceResult:
 
 
 def _nothing_read_of(result: PieceResult) -> Checked:
-    """Return an error where nothing of a file can be looked at; with a manifest its counts tell what belongs there."""
+    """Return an error if a file without a manifest has no data that can be checked."""
     piece, noun, check = result.piece, "example", "framing"
     seen = result.rows.rows if result.rows is not None else 0
     if piece.kind == "text":
         noun, check, seen = "line of text", "documents", result.text.lines if result.text is not None else 0
-    is_said = any(found.severity == "error" for found in result.findings)
-    is_looked_into = piece.kind in ("text", "examples") and piece.expected.size is None
-    if not is_looked_into or is_said or (seen and piece.unusable is None):
+    has_error = any(found.severity == "error" for found in result.findings)
+    is_checked = piece.kind in ("text", "examples") and piece.expected.size is None
+    if not is_checked or has_error or (seen and piece.unusable is None):
         return Checked()
     what = piece.unusable or f"there is no {noun} in this file"
     return Checked(findings=[finding(check, piece.path, what if "; " in what else f"{what}; make or fetch it again")])
@@ -133,11 +131,11 @@ def _nothing_read_of(result: PieceResult) -> Checked:
 
 
 def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
-    """Return what was found of data sets, the worst first.
+    """Return the verification of data sets, its findings with the worst first.
 
     Args:
-      plan: what was verified; its scratch directory has the tables of the results.
-      results: of all pieces, in any order.
+      plan: of the verification; its scratch directory has the tables of the results.
+      results: of all work items, in any order.
     """
     places = {(piece.kind, piece.path): place for place, piece in enumerate(plan.pieces)}
     ordered = _with_remade(sorted(results, key=lambda result: places[result.piece.kind, result.piece.path]))
@@ -163,14 +161,14 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
 
 
 def _with_remade(results: Sequence[PieceResult]) -> list[PieceResult]:
-    """Return results that say of each file whether its shard was made again, and is equal: nothing is left to guess."""
+    """Return the results, with is_remade set for the files of shards that are equal when made again."""
     remakes = [result.piece.remake for result in results if result.is_remade and result.piece.remake is not None]
     equal = {pair for remake in remakes for pair in zip(remake.files, remake.digests, strict=True)}
     return [dataclasses.replace(r, is_remade=True) if (r.piece.path, r.sha256) in equal else r for r in results]
 
 
 def _nothing_read(plan: VerifyPlan, parts: Sequence[Checked]) -> Checked:
-    """Return an error where no check looked into any file, and none says why: nothing speaks for such a data set."""
+    """Return an error if no check has read any file, and no finding explains it."""
     made = {check for part in parts for check, count in part.looked_at.items() if count}
     is_read = any(CHECKS[check].reads != "names" for check in made)
     if is_read or any(found.severity != "note" for part in parts for found in part.findings):

@@ -1,4 +1,4 @@
-"""Finds the vocabulary of a data set, and checks that it is the one that its manifest means."""
+"""Find the vocabulary of a data set, and check that it is the one of its manifest."""
 
 import contextlib
 import dataclasses
@@ -22,13 +22,13 @@ _DO = "put back the vocabulary that the examples were made with, or make them ag
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KnownPieces:
-    """What is known of a vocabulary.
+    """A vocabulary, or what the manifest has of it.
 
     Attributes:
-      vocabulary: the vocabulary itself; None: it is not there.
-      size, special_ids: as it says, or as a manifest does; None and empty: not known.
-      is_tokenizer: whether it is a tokenizer.json, which finds its special tokens in a text, too.
-      path: of its file, as it was found; None: there is none.
+      vocabulary: the vocabulary itself; None: it was not found.
+      size, special_ids: of the vocabulary, or else in the manifest; None and empty: not known.
+      is_tokenizer: whether it is a tokenizer.json, which also finds special tokens in text.
+      path: of its file; None: it was not found.
     """
 
     vocabulary: Vocabulary | None = None
@@ -41,14 +41,14 @@ class KnownPieces:
 def find_vocabulary(
     made: Mapping[str, Any], directory: str, named: str | None, ranges: ByteRanges
 ) -> tuple[KnownPieces, Checked]:
-    """Return the vocabulary of examples with a manifest, and what is wrong with it.
+    """Return the vocabulary of examples with a manifest, and the result of its checks.
 
-    It is the copy beside them, or the file that the user names.
+    It is the copy beside the examples, or the user's file.
 
     Args:
       made: the manifest.
       directory: of the examples.
-      named: the file that the user names; None: none.
+      named: the user's file, or None.
       ranges: reads the directory's files.
 
     Raises:
@@ -56,14 +56,14 @@ def find_vocabulary(
     """
     options = options_of(made)
     option = "tokenizer_file" if options.get("tokenizer_file") is not None else "vocab_file"
-    said, size, ids = options.get(f"{option}_sha256"), made.get("vocabulary_size"), made.get("special_ids") or {}
+    sha256, size, ids = options.get(f"{option}_sha256"), made.get("vocabulary_size"), made.get("special_ids") or {}
     known = KnownPieces(size=size or None, special_ids=ids, is_tokenizer=option == "tokenizer_file")
-    path, content, findings = _read_copy(made.get("vocabulary"), directory, ranges, said)
+    path, content, findings = _read_copy(made.get("vocabulary"), directory, ranges, sha256)
     if content is None and named is not None:
         path, content = named, _read_named(named)
-        if said not in (None, hashlib.sha256(content).hexdigest()):
+        if sha256 not in (None, hashlib.sha256(content).hexdigest()):
             raise UnusableInputError(
-                f"{named}: the examples of {directory} were made with another vocabulary, whose sha256 is {said}; "
+                f"{named}: the examples of {directory} were made with another vocabulary, whose sha256 is {sha256}; "
                 "name that one."
             )
     if content is None:
@@ -76,15 +76,15 @@ def find_vocabulary(
         findings.append(finding(_CHECK, path, str(error)))
         return dataclasses.replace(known, path=path), looked(_CHECK, *findings)
     pairs = ("vocabulary_size", size, vocabulary.size), ("special_ids", ids, dict(vocabulary.special_ids))
-    for name, is_said, is_so in pairs:
-        if name in made and is_said != is_so:
-            what = f"{name} must be {is_so}, as the vocabulary has it, not {is_said}; {_DO}"
+    for name, listed, actual in pairs:
+        if name in made and listed != actual:
+            what = f"{name} must be {actual}, as the vocabulary has it, not {listed}; {_DO}"
             findings.append(finding(_CHECK, files.join(directory, manifest.MANIFEST), what))
     return _known(vocabulary, path, content), looked(_CHECK, *findings)
 
 
-def _read_copy(copied: Any, directory: str, ranges: ByteRanges, said: Any) -> tuple[str, bytes | None, list[Finding]]:
-    """Return the path and the content of the copy that a manifest lists, if that is right, or what is wrong with it."""
+def _read_copy(copied: Any, directory: str, ranges: ByteRanges, sha256: Any) -> tuple[str, bytes | None, list[Finding]]:
+    """Return the path and the content of the copy that a manifest lists, or the findings about it."""
     if copied is None:
         return "", None, []
     path = files.join(directory, str(copied["name"]))
@@ -96,7 +96,7 @@ def _read_copy(copied: Any, directory: str, ranges: ByteRanges, said: Any) -> tu
     except (UnusableInputError, RunFailedError) as error:
         return path, None, [finding("missing", path, str(error))]
     digest = hashlib.sha256(content).hexdigest()
-    if digest == copied["sha256"] and said in (None, digest):
+    if digest == copied["sha256"] and sha256 in (None, digest):
         return path, content, []
     where = "the manifest" if digest != copied["sha256"] else "its options"
     return path, None, [finding(_CHECK, path, f"this is not the vocabulary of {where} (another sha256); {_DO}")]
