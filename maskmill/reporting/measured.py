@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maskmill.inspection.shown_text import shown as harmless
-from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics, add_statistics
+from maskmill.verification.work_items import ItemResult, RowStatistics, TextStatistics, add_statistics
 
 _BINS = 64  # of lengths and positions: as many as a chart as wide as a phone can show
 _MOST_REPEATED = 15
@@ -61,8 +61,8 @@ def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, 
     """Return statistics of the rows of each split, from the files of one directory, so that no row counts twice."""
     found: dict[str, list[RowStatistics]] = {}
     for result in results:
-        if isinstance(result, PieceResult) and result.rows is not None and result.piece.directory == directory:
-            found.setdefault(result.piece.split, []).append(result.rows)
+        if isinstance(result, ItemResult) and result.rows is not None and result.item.directory == directory:
+            found.setdefault(result.item.split, []).append(result.rows)
     return {split: _row_facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
 
 
@@ -132,8 +132,8 @@ def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
     """Return statistics of the text of each split."""
     found: dict[str, list[TextStatistics]] = {}
     for result in results:
-        if isinstance(result, PieceResult) and result.text is not None:
-            found.setdefault(result.piece.split, []).append(result.text)
+        if isinstance(result, ItemResult) and result.text is not None:
+            found.setdefault(result.item.split, []).append(result.text)
     return {split: _text_facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
 
 

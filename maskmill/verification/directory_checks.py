@@ -11,7 +11,7 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
-from maskmill.verification.findings import Checked, Finding, Severity, finding, joined, looked, skipped
+from maskmill.verification.findings import Checked, Finding, Severity, combined, finding, ran, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard
 from maskmill.verification.verify_targets import Target
 
@@ -43,7 +43,7 @@ def check_directory(target: Target, shards: Sequence[ListedShard]) -> Checked:
             if (f"{folder}/{base}" if folder else base) in known or base in _KNOWN or target.kind == "vocabulary":
                 continue
             findings.append(_foreign(path, base))
-    return looked("foreign", *findings, count=count)
+    return ran("foreign", *findings, count=count)
 
 
 def _foreign(path: str, name: str) -> Finding:
@@ -84,7 +84,7 @@ def check_numbers(names: Iterable[str], where: str) -> Checked:
             shown = ", ".join(missing[:_MOST_NAMED]) + (" …" if len(missing) > _MOST_NAMED else "")
             what = f"of the files numbered 0 to {last:,}, these are missing: {shown}; fetch or make them"
             findings.append(finding("missing", where, what))
-    return looked("missing", *findings)
+    return ran("missing", *findings)
 
 
 def check_mds_indexes(target: Target, ranges: ByteRanges) -> Checked:
@@ -94,7 +94,7 @@ def check_mds_indexes(target: Target, ranges: ByteRanges) -> Checked:
     folders: dict[str, list[ListedFile]] = {}
     for file in (file for shard in target.shards for file in shard.files):
         folders.setdefault(files.parent(target.file(file.name)), []).append(file)
-    return joined(_check_folder(directory, listed, ranges) for directory, listed in folders.items())
+    return combined(_check_folder(directory, listed, ranges) for directory, listed in folders.items())
 
 
 def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRanges) -> Checked:
@@ -105,14 +105,14 @@ def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRang
         found = [(raw["basename"], raw["bytes"], raw["hashes"].get("sha256"), count) for raw, count in entries]
     except MissingFileError:
         what = f"streaming reads the shards by this file, but it is not there; {do}"
-        return looked("index", finding("missing", path, what))
+        return ran("index", finding("missing", path, what))
     except (UnusableInputError, RunFailedError) as error:
-        return looked("index", finding("index", path, str(error)))
+        return ran("index", finding("index", path, str(error)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return looked("index", finding("index", path, f"this is no index of MDS shards; {do}"))
+        return ran("index", finding("index", path, f"this is no index of MDS shards; {do}"))
     if found == expected:
-        return looked("index", count=len(listed))
+        return ran("index", count=len(listed))
     pairs = enumerate(itertools.zip_longest(found, expected), 1)
     number = next(number for number, (entry, file) in pairs if entry != file)
     what = f"this is not the shard that the manifest has there (name, bytes, sha256 or samples); {do}"
-    return looked("index", finding("index", path, what, at=("entry", number)))
+    return ran("index", finding("index", path, what, at=("entry", number)))

@@ -10,52 +10,52 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges, ForwardRanges
-from maskmill.verification.findings import Checked, finding, looked, skipped
-from maskmill.verification.pieces import Piece, PieceResult
+from maskmill.verification.findings import Checked, finding, ran, skipped
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 _DO = "fetch or make it again"
 _READ_BYTES = 8 << 20
 
 
-def check_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
+def check_file(item: WorkItem, ranges: ByteRanges) -> ItemResult:
     """Check that a file exists, and has the size and the checksum of the manifest."""
-    path, expected = piece.path, piece.expected
-    result = PieceResult(piece=piece)
+    path, expected = item.path, item.expected
+    result = ItemResult(item=item)
     try:
         size, digest = ranges.size(path), ranges.sha256_of(path)
     except MissingFileError:
         why = "is in the manifest" if expected.size is not None or expected.sha256 is not None else "was named"
-        return result.plus(looked("missing", finding("missing", path, f"this file {why}, but it is not there; {_DO}")))
+        return result.plus(ran("missing", finding("missing", path, f"this file {why}, but it is not there; {_DO}")))
     except (UnusableInputError, RunFailedError) as error:
-        return result.plus(looked("missing", finding("missing", path, str(error))))
+        return result.plus(ran("missing", finding("missing", path, str(error))))
     result = dataclasses.replace(result, size=size, sha256=digest, looked_at={"missing": 1})
     if expected.size not in (None, size):
         what = f"this file has {size:,} bytes, but the manifest says {expected.size:,}: it is cut off or another; {_DO}"
-        result = result.plus(looked("size", finding("size", path, what)))
+        result = result.plus(ran("size", finding("size", path, what)))
         return result.plus(skipped("files of another size have another content", "sha256"))
     if expected.size is not None:
-        result = result.plus(looked("size"))
+        result = result.plus(ran("size"))
     if expected.sha256 is None:
         return result
     what = f"the content of this file is not what was written (another sha256 than in the manifest); {_DO}"
-    return result.plus(looked("sha256", *([finding("sha256", path, what)] if digest != expected.sha256 else [])))
+    return result.plus(ran("sha256", *([finding("sha256", path, what)] if digest != expected.sha256 else [])))
 
 
-def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
+def check_index(item: WorkItem, ranges: ByteRanges) -> Checked:
     """Check that the index of TFRecords, or the table of a text shard's documents, is that of the manifest."""
-    index, expected = piece.expected.index, piece.expected.index_sha256
+    index, expected = item.expected.index, item.expected.index_sha256
     if index is None:
         return Checked()
-    do = _DO if piece.kind == "text" else f"run `maskmill index {piece.path}`"
+    do = _DO if item.kind == "text" else f"run `maskmill index {item.path}`"
     try:
         content = ranges.read_all(index)
     except MissingFileError:
-        return looked("missing", finding("missing", index, f"this index is in the manifest, but it is not there; {do}"))
+        return ran("missing", finding("missing", index, f"this index is in the manifest, but it is not there; {do}"))
     except (UnusableInputError, RunFailedError) as error:
-        return looked("index", finding("index", index, str(error)))
+        return ran("index", finding("index", index, str(error)))
     if hashlib.sha256(content).hexdigest() == expected:
-        return looked("index")
-    return looked("index", finding("index", index, f"this index is not the one of the manifest (another sha256); {do}"))
+        return ran("index")
+    return ran("index", finding("index", index, f"this index is not the one of the manifest (another sha256); {do}"))
 
 
 class CopiedFile(ForwardRanges):

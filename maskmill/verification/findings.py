@@ -15,7 +15,7 @@ from maskmill.notebooks import escaped, table
 # reference; a data set with notes only is right.
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# The arguments of check functions. file: (Piece, ByteRanges), for each work item of the kinds. data_set: (Target,
+# The arguments of check functions. file: (WorkItem, ByteRanges), for each work item of the kinds. data_set: (Target,
 # results of its files), for each target of the kinds. all: (VerifyPlan, results), once.
 Scope = Literal["file", "data_set", "all"]
 
@@ -95,7 +95,7 @@ class Checked:
     skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def looked(check: str, *findings: Finding, count: int = 1) -> Checked:
+def ran(check: str, *findings: Finding, count: int = 1) -> Checked:
     """Return the result of one check of `count` things."""
     return Checked(findings=findings, looked_at={check: count})
 
@@ -105,7 +105,7 @@ def skipped(why: str | Exception, *checks: str) -> Checked:
     return Checked(skipped=dict.fromkeys(checks, str(why).rstrip(".")))
 
 
-def joined(parts: Iterable[Checked]) -> Checked:
+def combined(parts: Iterable[Checked]) -> Checked:
     """Return the results of several checks as one; all reasons of skipped checks are kept."""
     findings: list[Finding] = []
     looked_at: collections.Counter[str] = collections.Counter()
@@ -144,7 +144,7 @@ class Verification:
       paths: of the data sets, as the user named them.
       findings: the worst first.
       outcomes: of every check, in the order of CHECKS.
-      results: of the work items (pieces.PieceResult), in their order: statistics for a report.
+      results: of the work items (work_items.ItemResult), in their order: statistics for a report.
       read_bytes: the number of bytes read.
     """
 
@@ -216,7 +216,7 @@ def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callab
     one function in such a module; the report, `--json` and the table of docs/verify.md follow from CHECKS:
 
         @makes_check("file", "text", check=Check("tabs", "no line has a tab"))
-        def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked: ...
+        def check_tabs(item: WorkItem, ranges: ByteRanges) -> Checked: ...
     """
 
     def register(function: _Function) -> _Function:

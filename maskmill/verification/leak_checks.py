@@ -18,12 +18,21 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
 from maskmill.verification.bounds import is_too_many, upper_tail
-from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, finding, looked, makes_check, skipped
-from maskmill.verification.pieces import Copy, Piece, PieceResult
+from maskmill.verification.findings import (
+    SEVERITIES,
+    Checked,
+    Finding,
+    Severity,
+    finding,
+    makes_check,
+    ran,
+    skipped,
+)
 from maskmill.verification.scratch import runs_of
 from maskmill.verification.shingles import WORDS, Hashes, Numbers, hash_shingles
 from maskmill.verification.text_checks import read_articles
 from maskmill.verification.verify_targets import VerifyPlan
+from maskmill.verification.work_items import Copy, ItemResult, WorkItem
 
 _CHECK = "eval_leak"
 _SHARES = (0.25, 0.5, 0.75, 0.95)  # of an article's shingles, in one document
@@ -132,41 +141,41 @@ def _blocks(path: str, ranges: ByteRanges, size: int) -> Iterator[tuple[int, int
 
 
 @makes_check("file", "text")
-def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
+def look_for_articles(item: WorkItem, ranges: ByteRanges) -> Checked:
     """Search for articles of the eval text in a training file; the result has the best document for each."""
-    if piece.split != "train" or not piece.eval_texts:
+    if item.split != "train" or not item.eval_texts:
         return Checked()
     best: dict[int, Copy] = {}
     try:
-        articles = load_articles(piece.eval_texts, piece.train_texts, piece.scratch)
+        articles = load_articles(item.eval_texts, item.train_texts, item.scratch)
         if articles is None:
             return Checked()
-        is_here = np.array([path == piece.path for path in articles.paths])[articles.files]
-        for first, _, documents, hashes in _blocks(piece.path, ranges, _BLOCK_BYTES):
+        is_here = np.array([path == item.path for path in articles.paths])[articles.files]
+        for first, _, documents, hashes in _blocks(item.path, ranges, _BLOCK_BYTES):
             for document, article, count in articles.find(documents, hashes):
                 number = first + document
                 is_itself = is_here[article] and articles.numbers[article] == number
                 if not is_itself and (article not in best or count > best[article].shingles):
-                    best[article] = Copy(article, piece.path, number, count)
+                    best[article] = Copy(article, item.path, number, count)
     except (UnusableInputError, RunFailedError) as error:
         return skipped(error, _CHECK)
-    return PieceResult(piece=piece, copies=tuple(best.values()))
+    return ItemResult(item=item, copies=tuple(best.values()))
 
 
 @makes_check("all")
-def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
+def check_leaks(plan: VerifyPlan, results: Sequence[ItemResult]) -> Checked:
     """Report the eval articles in each training file, if there are more than by nature."""
-    text = [result for result in results if result.piece.kind == "text"]
-    looked_at = [result for result in text if result.piece.eval_texts and result.size is not None]
+    text = [result for result in results if result.item.kind == "text"]
+    looked_at = [result for result in text if result.item.eval_texts and result.size is not None]
     if not looked_at:
         return skipped("there is not both training and eval text", _CHECK) if text else Checked()
-    piece = looked_at[0].piece
+    item = looked_at[0].item
     try:
-        articles = load_articles(piece.eval_texts, piece.train_texts, piece.scratch)
+        articles = load_articles(item.eval_texts, item.train_texts, item.scratch)
     except (UnusableInputError, RunFailedError) as error:
         return skipped(error, _CHECK)
     if articles is None:
-        return looked(_CHECK, count=len(looked_at))
+        return ran(_CHECK, count=len(looked_at))
     copies = {copy.article: copy for copy in sorted((c for r in text for c in r.copies), key=lambda c: c.shingles)}
     shares = np.zeros(len(articles.sizes))
     shares[list(copies)] = [copy.shingles / articles.sizes[copy.article] for copy in copies.values()]
@@ -177,7 +186,7 @@ def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
     by_file: dict[str, list[Copy]] = {}
     for article in np.flatnonzero(shares[: articles.held_out] >= least).tolist():
         by_file.setdefault(copies[article].path, []).append(copies[article])
-    return looked(_CHECK, *(_leak(articles, of_file, severity) for of_file in by_file.values()), count=len(looked_at))
+    return ran(_CHECK, *(_leak(articles, of_file, severity) for of_file in by_file.values()), count=len(looked_at))
 
 
 def _judged(

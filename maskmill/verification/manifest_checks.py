@@ -6,10 +6,10 @@ from typing import Any
 
 from maskmill.masking.seeds import shard_seed
 from maskmill.storage import files
-from maskmill.verification.findings import CHECKS, Checked, Finding, finding, looked, makes_check
+from maskmill.verification.findings import CHECKS, Checked, Finding, finding, makes_check, ran
 from maskmill.verification.listed_shards import options_of
-from maskmill.verification.pieces import PieceResult
 from maskmill.verification.verify_targets import Target, VerifyPlan
+from maskmill.verification.work_items import ItemResult
 
 _AGAIN = "run the build again"
 _DO = "make the directory again, or put back the manifest that was written with it"
@@ -18,7 +18,7 @@ _MADE_OF = (("text", "vocabulary"), ("text", "examples"), ("vocabulary", "exampl
 
 
 @makes_check("data_set", "text", "examples", "eval")
-def check_manifest(target: Target, _results: Sequence[PieceResult]) -> Checked:
+def check_manifest(target: Target, _results: Sequence[ItemResult]) -> Checked:
     """Compare the inputs, the sums and the seeds of a manifest with those of its shards."""
     made, path = target.made, target.manifest_path
     if made is None:
@@ -75,16 +75,16 @@ def _other(check: str, path: str, place: str, expected: object, found: object) -
 
 
 @makes_check("all")
-def check_counts(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
+def check_counts(plan: VerifyPlan, results: Sequence[ItemResult]) -> Checked:
     """Compare the counts of files, and of shards of several files, with those of the manifest."""
     findings: list[Finding] = []
     looked_at = 0
     for result in results:
         if result.counts:
-            examples = result.piece.expected.examples
-            findings += _compare(result.piece.path, {} if examples is None else {"examples": examples}, result.counts)
+            examples = result.item.expected.examples
+            findings += _compare(result.item.path, {} if examples is None else {"examples": examples}, result.counts)
     for target in plan.targets:
-        found = {result.piece.path: result for result in results if result.piece.directory == target.directory}
+        found = {result.item.path: result for result in results if result.item.directory == target.directory}
         # In MLPerf's text an article may become empty, or one with the next, after it is counted.
         is_cleaned = target.kind == "text" and options_of(target.made or {"parameters": {}}).get("compat") == "mlperf"
         known = {"examples", *(["documents"] if is_cleaned else [])}
@@ -98,10 +98,10 @@ def check_counts(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
                 looked_at += 1
                 expected = {name: count for name, count in shard.counts.items() if name not in known}
                 findings += _compare(target.file(shard.name), expected, sums)
-    return looked("counts", *findings, count=looked_at)
+    return ran("counts", *findings, count=looked_at)
 
 
-def _is_damaged(result: PieceResult) -> bool:
+def _is_damaged(result: ItemResult) -> bool:
     """Return whether records of a file have errors."""
     return any(found.severity == "error" and CHECKS[found.check].reads != "bytes" for found in result.findings)
 
@@ -118,7 +118,7 @@ def _compare(path: str, expected: Mapping[str, int], found: Mapping[str, int]) -
 
 
 @makes_check("data_set", "text")
-def check_extracted(target: Target, _results: Sequence[PieceResult]) -> Checked:
+def check_extracted(target: Target, _results: Sequence[ItemResult]) -> Checked:
     """Compare the number of extracted documents with that of the shards, of which one may be lost."""
     made = target.made or {"counts": {}, "parameters": {}}
     counts, sources = made["counts"], made.get("decided", {}).get("sources")
@@ -132,16 +132,16 @@ def check_extracted(target: Target, _results: Sequence[PieceResult]) -> Checked:
         taken = counts["extract"]["documents"] - sum(counts.get(step, {}).get(name) or 0 for step, name in left_out)
     listed = sum(counts.get(split, {}).get("documents") or 0 for split in ("train", "eval"))
     if taken == listed:
-        return looked("counts")
+        return ran("counts")
     what = f"{taken:,} documents were extracted, but the shards have {listed:,}: one is missing or another; {_AGAIN}"
-    return looked("counts", finding("counts", target.manifest_path, what))
+    return ran("counts", finding("counts", target.manifest_path, what))
 
 
 # ---- stages
 
 
 @makes_check("all")
-def check_builds(plan: VerifyPlan, _results: Sequence[PieceResult]) -> Checked:
+def check_builds(plan: VerifyPlan, _results: Sequence[ItemResult]) -> Checked:
     """Compare the inputs in a stage's manifest with the outputs of the stages before."""
     builds: dict[str, dict[str, Target]] = collections.defaultdict(dict)
     for target in plan.targets:

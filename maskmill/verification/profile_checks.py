@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.verification.findings import Checked, Finding, Severity, finding, looked, makes_check
-from maskmill.verification.pieces import PieceResult, TextStatistics
+from maskmill.verification.findings import Checked, Finding, Severity, finding, makes_check, ran
 from maskmill.verification.verify_targets import Target
+from maskmill.verification.work_items import ItemResult, TextStatistics
 
 _CHECK = "profile"
 _ENOUGH = 20  # broken characters, and
@@ -54,9 +54,9 @@ _Found = Iterator[tuple[str, str]]
 
 
 @makes_check("data_set", "text")
-def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
+def check_profile(target: Target, results: Sequence[ItemResult]) -> Checked:
     """Check the statistics of the text of shards."""
-    texts = [(r.piece.path, r.text, r.piece.split) for r in results if r.text is not None and r.text.lines]
+    texts = [(r.item.path, r.text, r.item.split) for r in results if r.text is not None and r.text.lines]
     # Other text than a wiki's pages may be source code or verse.
     is_prose = target.made is None or "templates" in target.made.get("counts", {})
     severity: Severity = "warning" if is_prose else "note"
@@ -71,7 +71,7 @@ def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
     for path, what in _beside_others(long) if len(long) >= _FEW else ():
         what = f"this shard has {what} are usual in the others; make it again from its own text"
         findings.append(finding(_CHECK, path, what, severity))
-    return looked(_CHECK, *findings, count=len(texts))
+    return ran(_CHECK, *findings, count=len(texts))
 
 
 def _characters(text: TextStatistics) -> _Found:

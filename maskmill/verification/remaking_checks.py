@@ -18,14 +18,14 @@ from maskmill.records.examples import ExampleFile, kernels_of, write_example_fil
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import WORDPIECE_KERNELS, load_tokenization
 from maskmill.storage import completions, files, manifest
-from maskmill.verification.findings import Checked, Finding, finding, joined, makes_check, skipped
+from maskmill.verification.findings import Checked, Finding, combined, finding, makes_check, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard, options_of
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece, PieceResult, Remake
 from maskmill.verification.row_reading import hash_rows
 from maskmill.verification.row_rules import plan_of, rules_of_plan
 from maskmill.verification.verify_targets import Target
 from maskmill.verification.vocabulary_checks import KnownPieces
+from maskmill.verification.work_items import ItemResult, Remake, WorkItem
 
 _MOST_TEXT = 1 << 30  # bytes of text from which shards are made again
 _SAME_BYTES = ("tfrecord", "mds")  # formats whose bytes do not depend on the version of a library
@@ -33,15 +33,15 @@ _TEXT = "text"  # the folder of a build
 
 
 @makes_check("file", "shard")
-def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
+def check_shard(item: WorkItem, ranges: ByteRanges) -> Checked:
     """Make a shard again, and compare its files with the present ones, by the checksums of the manifest.
 
     Packed files with other bytes but the same rows are equal: another version of a library may have packed them.
     """
-    remake = piece.remake
+    remake = item.remake
     if remake is None:
-        raise ValueError(f"{piece.path}: this work item has no remake")
-    scratch = piece.scratch if piece.scratch is not None and os.path.isdir(piece.scratch) else None
+        raise ValueError(f"{item.path}: this work item has no remake")
+    scratch = item.scratch if item.scratch is not None and os.path.isdir(item.scratch) else None
     try:
         with tempfile.TemporaryDirectory(prefix="maskmill-verify-", dir=scratch) as directory:
             plan = _plan(remake)
@@ -57,8 +57,8 @@ def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
             may_differ = is_gzipped or remake.format not in _SAME_BYTES
             first = next(_compare(remake, remade, data_set, ranges, may_differ=may_differ), None)
     except (UnusableInputError, RunFailedError) as error:
-        return skipped(f"{piece.path} cannot be made again: {error}", "seed")
-    return PieceResult(piece=piece, findings=[first] if first else [], looked_at={"seed": 1}, is_remade=first is None)
+        return skipped(f"{item.path} cannot be made again: {error}", "seed")
+    return ItemResult(item=item, findings=[first] if first else [], looked_at={"seed": 1}, is_remade=first is None)
 
 
 def kernels_of_remaking(remake: Remake) -> tuple[str, ...]:
@@ -123,33 +123,33 @@ def plan_remakes(targets: Sequence[Target], options: VerifyOptions, scratch: str
 
 
 def _with_remakes(target: Target, made: Mapping[str, Any], options: VerifyOptions, scratch: str) -> Target:
-    chosen = {piece.path for piece in target.pieces}
+    chosen = {item.path for item in target.items}
     shards = [s for s in target.shards if any(target.file(file.name) in chosen for file in s.files)]
     is_ours = manifest.format_version(made, "examples") == completions.FORMAT_VERSIONS["examples"]
-    pieces: list[Piece] = []
+    items: list[WorkItem] = []
     missing: list[str] = []
     left = _MOST_TEXT
     # In an order that depends on the names alone, and is as good as random.
     for shard in sorted(shards, key=lambda shard: hashlib.sha256(shard.name.encode()).digest()):
         left -= shard.counts.get("text_bytes", _MOST_TEXT)
-        is_enough = len(pieces) == options.remake or (options.remake is None and pieces and left < 0)
+        is_enough = len(items) == options.remake or (options.remake is None and items and left < 0)
         if is_enough or not is_ours or target.known.path is None:
             break
         found = text_of_shard(shard, target, options)
         if found is None:
             missing.append(next(iter(shard.inputs), shard.name))
         else:
-            pieces.append(_piece(target, made, shard, found, scratch))
-    why = f"{len(pieces):,} of {len(shards):,} shards were made again; --remake says how many"
+            items.append(_item(target, made, shard, found, scratch))
+    why = f"{len(items):,} of {len(shards):,} shards were made again; --remake says how many"
     if not is_ours or target.known.path is None:
         why = "the vocabulary is not there" if is_ours else "another version of maskmill made it"
     elif missing:
         why = f"the text is not there, or has changed: {', '.join(missing[:3])}{' …' if missing[3:] else ''}"
-    checked = Checked() if len(pieces) == len(shards) else skipped(why, "seed")
-    return dataclasses.replace(target, pieces=(*target.pieces, *pieces), checked=joined([target.checked, checked]))
+    checked = Checked() if len(items) == len(shards) else skipped(why, "seed")
+    return dataclasses.replace(target, items=(*target.items, *items), checked=combined([target.checked, checked]))
 
 
-def _piece(target: Target, made: Mapping[str, Any], shard: ListedShard, text: str, scratch: str) -> Piece:
+def _item(target: Target, made: Mapping[str, Any], shard: ListedShard, text: str, scratch: str) -> WorkItem:
     remake = Remake(
         text=text,
         options=options_of(made),
@@ -160,7 +160,7 @@ def _piece(target: Target, made: Mapping[str, Any], shard: ListedShard, text: st
         files=tuple(target.file(file.name) for file in shard.files),
         digests=tuple(file.sha256 or "" for file in shard.files),
     )
-    return Piece(
+    return WorkItem(
         kind="shard",
         path=remake.files[0],
         split=shard.kind,

@@ -11,11 +11,11 @@ from maskmill.reading.data_set import ReadColumn
 from maskmill.records.features import FEATURES, OF_MASKS
 from maskmill.verification.bounds import poisson_tail
 from maskmill.verification.findings import Checked, makes_check, skipped
-from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.row_reading import Faults, RowReading
 from maskmill.verification.row_rules import RowRules
 from maskmill.verification.row_structure import PAIRS, PART_OF_WAYS, RowChecker
 from maskmill.verification.scratch import write_table
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 _NO_VOCABULARY = "the ids of [CLS], [SEP] and [MASK] are not known; name the vocabulary with --vocab_file"
 _NO_OBJECTIVE = "it is not known what the examples are made for"
@@ -25,21 +25,21 @@ _LEAST_BITS = 20  # log2 of the ways to mask a row; rows with fewer may well hav
 
 
 @makes_check("file", "examples")
-def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
+def check_rows(item: WorkItem, ranges: ByteRanges) -> Checked:
     """Check all rows of a file of examples, the only file of the data set of the item's rules.
 
     Returns:
-      A PieceResult, if the rules of the rows are known. `counts` has, as far as the columns allow: examples, sequences
+      A ItemResult, if the rules of the rows are known. `counts` has, as far as the columns allow: examples, sequences
       (packed rows), example_tokens, special_tokens, padding_tokens, masked_positions, random_next (nsp) and swapped
       (sop). With a scratch directory, `hashes` has "rows": a table (scratch.py) of row_structure.RowChecker.hashes.
 
     Raises:
       RunFailedError: reading the file fails, or writing to the scratch directory.
     """
-    if piece.rules is None:
+    if item.rules is None:
         return skipped("it is not known what the rows look like", "framing", "schema", "ids", "masks")
-    rules: RowRules = piece.rules
-    faults = Faults(piece.path)
+    rules: RowRules = item.rules
+    faults = Faults(item.path)
     wrong = _first_misfit({column.feature: column for column in rules.data_set.columns})
     if wrong is not None:
         faults.add("schema", None, f"its columns do not fit together: {wrong}; make the examples again")
@@ -65,14 +65,14 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
         made.pop("crc")
         why["crc"] = reading.checksums
     columns = [np.concatenate(parts) for parts in zip(*checker.hashes, strict=True)] or [np.zeros(0)] * 5
-    return PieceResult(
-        piece=piece,
+    return ItemResult(
+        item=item,
         findings=faults.findings(),
         looked_at=made,
         skipped=_skipped(rules, checker) | why,
         counts={"examples": reading.records} | _counts(rules, checker),
         rows=statistics,
-        hashes=write_table(piece, "rows", columns),
+        hashes=write_table(item, "rows", columns),
     )
 
 

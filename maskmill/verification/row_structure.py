@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.reading.block_reader import Rows
-from maskmill.verification.pieces import RowStatistics
 from maskmill.verification.row_reading import Faults, hashed
 from maskmill.verification.row_rules import RowRules
+from maskmill.verification.work_items import RowStatistics
 
 PAIRS = ("nsp", "sop")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.storage import files
-from maskmill.verification.pieces import Piece, PieceResult
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 _BUCKETS = 256
 _BUCKET_SHIFT = np.uint64(56)
@@ -23,21 +23,21 @@ _TYPE = np.dtype("<u8")
 Table = npt.NDArray[np.uint64]
 
 
-def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> dict[str, str]:
+def write_table(item: WorkItem, what: str, columns: Sequence[npt.ArrayLike]) -> dict[str, str]:
     """Write a table of a work item to the scratch directory, in the order of the hashes in its first column.
 
     Args:
-      piece: the work item.
+      item: the work item.
       what: "rows" or "documents".
       columns: of equal lengths, with values that fit uint64.
 
     Returns:
       The path of the file by `what`; {} without a scratch directory.
     """
-    if piece.scratch is None:
+    if item.scratch is None:
         return {}
-    name = hashlib.sha256(f"{piece.directory}\0{piece.path}".encode()).hexdigest()[:32]
-    path = files.join(piece.scratch, f"{name}.{what}")
+    name = hashlib.sha256(f"{item.directory}\0{item.path}".encode()).hexdigest()[:32]
+    path = files.join(item.scratch, f"{name}.{what}")
     table = np.stack([np.asarray(column).astype(_TYPE) for column in columns], axis=1)
     table = table[np.argsort(table[:, 0], kind="stable")]
     bounds = np.searchsorted(table[:, 0] >> _BUCKET_SHIFT, np.arange(_BUCKETS + 1, dtype=np.uint64))
@@ -63,7 +63,7 @@ class Merged:
         return self.table[:, number].astype(np.int64)
 
 
-def merge(results: Sequence[PieceResult], what: str, most_rows: int = 1 << 22) -> Iterator[Merged]:
+def merge(results: Sequence[ItemResult], what: str, most_rows: int = 1 << 22) -> Iterator[Merged]:
     """Yield the rows of the results' tables in the order of their hashes, about `most_rows` at a time."""
     paths = [result.hashes[what] for result in results]
     heads = [np.frombuffer(files.read_range(path, 0, _HEAD * _WORD), _TYPE).astype(np.int64) for path in paths]

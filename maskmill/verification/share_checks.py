@@ -11,31 +11,31 @@ import numpy as np
 from maskmill.verification.bounds import is_too_many, is_unlikely
 from maskmill.verification.findings import Checked, Finding, finding, makes_check, skipped
 from maskmill.verification.listed_shards import options_of
-from maskmill.verification.pieces import PieceResult, RowStatistics
 from maskmill.verification.row_rules import RowRules
 from maskmill.verification.row_structure import PAIRS
 from maskmill.verification.verify_targets import Target
+from maskmill.verification.work_items import ItemResult, RowStatistics
 
 _TESTS = 16  # of a file
 _UNKNOWN = "it is not known how the examples were made"
 
 
 @makes_check("data_set", "examples", "eval")
-def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
+def check_shares(target: Target, results: Sequence[ItemResult]) -> Checked:
     """Compare the statistics of the rows of each file with the options."""
-    counted = [(result.piece, result.rows, result.is_remade) for result in results if result.rows and result.rows.rows]
-    unproven = [(piece, rows) for piece, rows, is_remade in counted if not is_remade]
+    counted = [(result.item, result.rows, result.is_remade) for result in results if result.rows and result.rows.rows]
+    unproven = [(item, rows) for item, rows, is_remade in counted if not is_remade]
     if counted and not unproven:
         return skipped("all shards were made again", "mask_share", "pair_share")
     findings: list[Finding] = []
     looked_at: collections.Counter[str] = collections.Counter()
     why: dict[str, str] = {}
     options, tests = options_of(target.made) if target.made else {}, _TESTS * (len(unproven) + 1)
-    for piece, rows in unproven:
-        is_strict = options.get("strict_labels") and piece.expected.counts.get("single_document_shards") != 0
+    for item, rows in unproven:
+        is_strict = options.get("strict_labels") and item.expected.counts.get("single_document_shards") != 0
         for check, found in (
-            ("mask_share", _masks(piece.path, rows, piece.rules, tests)),
-            ("pair_share", _pairs(piece.path, rows, piece.rules, tests, is_strict=bool(is_strict))),
+            ("mask_share", _masks(item.path, rows, item.rules, tests)),
+            ("pair_share", _pairs(item.path, rows, item.rules, tests, is_strict=bool(is_strict))),
         ):
             if isinstance(found, str):
                 why[check] = found

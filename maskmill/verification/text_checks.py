@@ -13,7 +13,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.verification import scratch
 from maskmill.verification.findings import Finding, finding, makes_check
-from maskmill.verification.pieces import Piece, PieceResult, TextStatistics
+from maskmill.verification.work_items import ItemResult, TextStatistics, WorkItem
 
 _SHOWN = 200  # bytes of a line that are kept
 _MOST_LINES = 200_000  # distinct lines that are counted at a time
@@ -49,31 +49,31 @@ _HOLE = bytes(512)  # NULs in a row, as a full disk or a crash leaves them
 
 
 @makes_check("file", "text")
-def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
+def check_text(item: WorkItem, ranges: ByteRanges) -> ItemResult:
     """Read and check a text shard; only a file that cannot be read stops this early.
 
     Returns:
       `hashes` has "documents", a table (scratch.py) of uint64[documents, 3]: the hash of each article's text without
       the white space around it, its number and its bytes.
     """
-    reading = _Reading(piece)
+    reading = _Reading(item)
     skipped = {}
     try:
-        reading.counted.size = ranges.size(piece.path)
-        for articles in read_articles(piece.path, ranges):
+        reading.counted.size = ranges.size(item.path)
+        for articles in read_articles(item.path, ranges):
             reading.add(articles)
     except (UnusableInputError, RunFailedError):
         # `check_file` has reported the error.
-        skipped["documents"] = f"{piece.path} cannot be read to its end"
+        skipped["documents"] = f"{item.path} cannot be read to its end"
     statistics = reading.statistics()
-    return PieceResult(
-        piece=piece,
+    return ItemResult(
+        item=item,
         findings=tuple(reading.findings()),
         looked_at={"documents": statistics.lines},
         skipped=skipped,
         counts={"sentences": statistics.lines, "documents": statistics.documents},
         text=statistics,
-        hashes=scratch.write_table(piece, "documents", [*np.array(reading.documents, np.uint64).reshape(-1, 3).T]),
+        hashes=scratch.write_table(item, "documents", [*np.array(reading.documents, np.uint64).reshape(-1, 3).T]),
     )
 
 
@@ -104,9 +104,9 @@ def read_articles(path: str, ranges: ByteRanges, block_bytes: int = _BLOCK_BYTES
 class _Reading:
     """The counts and findings of a text shard while it is read."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, item: WorkItem) -> None:
         self.counted = TextStatistics()
-        self._piece = piece
+        self._item = item
         self._marked: collections.Counter[str] = collections.Counter()
         self._shared: collections.Counter[bytes] = collections.Counter()
         self._line = self._articles = self._empty = self._first_empty = self._bad_articles = self._hole = 0
@@ -214,7 +214,7 @@ class _Reading:
 
     def findings(self) -> Iterator[Finding]:
         """Yield the faults that no text shard may have."""
-        path, again = self._piece.path, "make or fetch the file again"
+        path, again = self._item.path, "make or fetch the file again"
         if self._not_utf8:
             line, byte = self._not_utf8
             what = f"this text is not UTF-8 (byte 0x{byte:02X}); {again}"
@@ -222,7 +222,7 @@ class _Reading:
         if self._hole:
             what = f"there are NUL bytes instead of text, as a full disk or a crash leaves them; {again}"
             yield finding("documents", path, what, at=("line", self._hole))
-        if self._articles == 1 and self._is_unended and self._piece.expected.size is None:
+        if self._articles == 1 and self._is_unended and self._item.expected.size is None:
             what = (
                 "no blank line ends a document, so this is no text shard (a sentence a line, and a blank line after "
                 "each document); make shards of it with `maskmill extract`"

@@ -17,14 +17,14 @@ from maskmill.storage.paths import is_web
 from maskmill.text.lookalikes import no_text_shard
 from maskmill.text.text_files import kind_of_text
 from maskmill.verification.directory_checks import check_directory, check_mds_indexes, check_numbers
-from maskmill.verification.findings import Checked, finding, joined, skipped
+from maskmill.verification.findings import Checked, combined, finding, skipped
 from maskmill.verification.listed_shards import ListedFile
 from maskmill.verification.options import VerifyOptions, shard_numbers
-from maskmill.verification.pieces import Piece, PieceKind
 from maskmill.verification.remaking_checks import plan_remakes, text_of_shard
 from maskmill.verification.row_rules import RowRules, plan_of, rules_of_file, rules_of_plan, rules_of_records, schema_of
 from maskmill.verification.verify_targets import Target, VerifyPlan, may_be_data
 from maskmill.verification.vocabulary_checks import KnownPieces, find_vocabulary, load_named
+from maskmill.verification.work_items import ItemKind, WorkItem
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 
@@ -44,7 +44,7 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Ver
     for target in targets:
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
             planned.append(_Planner(target, options, scratch, ranges).plan())
-    if options.shards is not None and not any(target.pieces for target in planned):
+    if options.shards is not None and not any(target.items for target in planned):
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
         )
@@ -54,14 +54,14 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Ver
 
 def _with_other_texts(targets: Sequence[Target]) -> list[Target]:
     """Return the targets; work items of training text get the paths of all eval and training text."""
-    text = [piece for target in targets for piece in target.pieces if piece.kind == "text"]
+    text = [item for target in targets for item in target.items if item.kind == "text"]
     evals, trained = (tuple(p.path for p in text if p.split == split) for split in ("eval", "train"))
 
-    def with_texts(piece: Piece) -> Piece:
-        is_trained = (piece.kind, piece.split) == ("text", "train")
-        return dataclasses.replace(piece, eval_texts=evals, train_texts=trained) if is_trained else piece
+    def with_texts(item: WorkItem) -> WorkItem:
+        is_trained = (item.kind, item.split) == ("text", "train")
+        return dataclasses.replace(item, eval_texts=evals, train_texts=trained) if is_trained else item
 
-    return [dataclasses.replace(target, pieces=tuple(map(with_texts, target.pieces))) for target in targets]
+    return [dataclasses.replace(target, items=tuple(map(with_texts, target.items))) for target in targets]
 
 
 class _Planner:
@@ -78,8 +78,8 @@ class _Planner:
     def _is_chosen(self, number: int) -> bool:
         return self._chosen is None or any(number in chosen for chosen in self._chosen)
 
-    def _piece(self, kind: PieceKind, path: str, split: str, shard: int, expected: ListedFile, **more: Any) -> Piece:
-        return Piece(
+    def _item(self, kind: ItemKind, path: str, split: str, shard: int, expected: ListedFile, **more: Any) -> WorkItem:
+        return WorkItem(
             kind=kind,
             path=path,
             split=split,
@@ -105,22 +105,22 @@ class _Planner:
         named = {_normal(name) for name in target.named}
         listed = [entry for entry in listed if not named or _normal(entry[2]) in named]
         if target.kind in ("text", "vocabulary"):
-            kind: PieceKind = "text" if target.kind == "text" else "other"
-            pieces = [self._piece(kind, path, shard.kind, shard.number, file) for shard, file, path in listed]
+            kind: ItemKind = "text" if target.kind == "text" else "other"
+            items = [self._item(kind, path, shard.kind, shard.number, file) for shard, file, path in listed]
         else:
             rules, known, found = self._rules(made)
             checks += [*found, check_mds_indexes(target, self._ranges) if not target.named else Checked()]
-            format, pieces = made.get("format", "tfrecord"), []
+            format, items = made.get("format", "tfrecord"), []
             for shard, expected, path in listed:
                 text = None
                 if shard_formats.format_of(format).reads_text:
                     text = text_of_shard(shard, target, self._options, may_differ=True)
                 own = rules and _of_file(rules, path, expected, text)
-                pieces.append(self._piece("examples", path, shard.kind, shard.number, expected, rules=own))
+                items.append(self._item("examples", path, shard.kind, shard.number, expected, rules=own))
         return dataclasses.replace(
             target,
-            pieces=tuple(pieces),
-            checked=joined(checks),
+            items=tuple(items),
+            checked=combined(checks),
             known=dataclasses.replace(known, vocabulary=None),
         )
 
@@ -162,18 +162,18 @@ class _Planner:
                 known = load_named(self._options.vocab_file)
             else:
                 checks.append(skipped("no vocabulary is named with --vocab_file", "vocabulary"))
-        pieces = tuple(self._loose_piece(path, number, known) for path, number in kept)
+        items = tuple(self._loose_item(path, number, known) for path, number in kept)
         return dataclasses.replace(
             target,
-            pieces=pieces,
-            checked=joined(checks),
+            items=items,
+            checked=combined(checks),
             known=dataclasses.replace(known, vocabulary=None),
         )
 
-    def _loose_piece(self, path: str, number: int, known: KnownPieces) -> Piece:
+    def _loose_item(self, path: str, number: int, known: KnownPieces) -> WorkItem:
         split = self._options.split or kind_of_text(path)
         if self._target.kind == "text":
-            return self._piece("text", path, split, number, ListedFile(), unusable=_no_shard(path))
+            return self._item("text", path, split, number, ListedFile(), unusable=_no_shard(path))
         rules = unusable = None
         try:
             if shard_formats.needs_manifest(path):
@@ -184,7 +184,7 @@ class _Planner:
             rules = _of_file(rules_of_records(features, self._options, known, path), path, ListedFile())
         except (UnusableInputError, RunFailedError) as error:
             unusable = str(error).removeprefix(f"{path}: ").rstrip(".")
-        return self._piece("examples", path, split, number, ListedFile(), rules=rules, unusable=unusable)
+        return self._item("examples", path, split, number, ListedFile(), rules=rules, unusable=unusable)
 
 
 def _of_file(rules: RowRules, path: str, file: ListedFile, text: str | None = None) -> RowRules:

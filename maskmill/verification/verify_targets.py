@@ -15,11 +15,11 @@ from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_web
-from maskmill.verification.findings import Checked, finding, looked
+from maskmill.verification.findings import Checked, finding, ran
 from maskmill.verification.listed_shards import ListedShard, read_listed
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece
 from maskmill.verification.vocabulary_checks import KnownPieces
+from maskmill.verification.work_items import WorkItem
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
 
@@ -42,7 +42,7 @@ class Target:
       shards: those in its manifest; empty without one.
       named: the paths of its files that the user named; empty: all.
       is_whole: whether files without a manifest are all of the data set.
-      pieces: its work items, set by `verify_plan.plan`.
+      items: its work items, set by `verify_plan.plan`.
       checked: the result of the checks of its manifest and directory.
       known: its vocabulary's properties, without the vocabulary itself.
     """
@@ -55,7 +55,7 @@ class Target:
     shards: tuple[ListedShard, ...] = ()
     named: tuple[str, ...] = ()
     is_whole: bool = True
-    pieces: tuple[Piece, ...] = ()
+    items: tuple[WorkItem, ...] = ()
     checked: Checked = Checked()
     known: KnownPieces = KnownPieces()
 
@@ -78,9 +78,9 @@ class VerifyPlan:
     scratch: str
 
     @property
-    def pieces(self) -> list[Piece]:
+    def items(self) -> list[WorkItem]:
         """The work items of all targets, in order."""
-        return [piece for target in self.targets for piece in target.pieces]
+        return [item for target in self.targets for item in target.items]
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
@@ -128,14 +128,14 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
         if made["stage"] not in _STAGES:
             raise UnusableInputError(f"the stage {made['stage']!r} is none of maskmill's")
         kind, shards = _STAGES[made["stage"]], read_listed(made)
-        checked = looked("manifest")
+        checked = ran("manifest")
         return Target(path=path, directory=directory, kind=kind, build=build, made=made, shards=shards, checked=checked)
     except UnusableInputError as error:
         problem = f"{str(error).rstrip('.')}; put back the manifest that was written with the data"
     data, name = _data_files(directory), files.base_name(directory)
     of_name = next((kind for kind in _FOLDERS if kind == name), None)
     kind = of_name or (_kind_of_file(data[0], ranges) if data else "examples")
-    checked = looked("manifest", finding("manifest", file, problem))
+    checked = ran("manifest", finding("manifest", file, problem))
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)
 
 
@@ -149,7 +149,7 @@ def _unfinished(path: str, kind: TargetKind) -> Target | None:
 
 def _no_manifest(directory: str) -> Checked:
     what = "there is no manifest; the build into this directory is not finished, so run it again"
-    return looked("manifest", finding("manifest", files.join(directory, manifest.MANIFEST), what))
+    return ran("manifest", finding("manifest", files.join(directory, manifest.MANIFEST), what))
 
 
 def _data_files(directory: str) -> list[str]:

@@ -22,15 +22,15 @@ from maskmill.verification.findings import (
     CheckOutcome,
     Finding,
     Verification,
+    combined,
     finding,
     functions_of,
-    joined,
     skipped,
 )
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import VerifyPlan, find_targets
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 NOTHING_THERE = "there is nothing to look at"
 _TOKEN_BYTES = 8
@@ -63,15 +63,15 @@ def verify(
     options = options or VerifyOptions()
     with scratch_directory(options) as scratch:
         planned = plan(find_targets(named), options, scratch)
-        found = conclude(planned, verify_pieces(planned))
+        found = conclude(planned, verify_items(planned))
     return dataclasses.replace(found, paths=tuple(named))
 
 
-def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] = lambda result: None) -> list[PieceResult]:
+def verify_items(plan: VerifyPlan, done: Callable[[ItemResult], object] = lambda result: None) -> list[ItemResult]:
     """Verify the work items of a plan; done: called with each result."""
     results = []
-    for piece in plan.pieces:
-        results.append(verify_piece(piece))
+    for item in plan.items:
+        results.append(verify_item(item))
         done(results[-1])
     return results
 
@@ -93,59 +93,59 @@ def scratch_directory(options: VerifyOptions) -> Iterator[str]:
             shutil.rmtree(directory)
 
 
-def verify_piece(piece: Piece) -> PieceResult:
+def verify_item(item: WorkItem) -> ItemResult:
     """Return the results of the checks of a work item; a pure function of it, which any process can call.
 
     A damaged file gives findings, not exceptions.
     """
     with contextlib.ExitStack() as opened:
-        ranges: ByteRanges = opened.enter_context(contextlib.closing(open_ranges(piece.path, cache_bytes=0)))
-        result = PieceResult(piece=piece)
-        if piece.kind != "shard":
-            if not files.is_local(piece.path):
-                ranges = opened.enter_context(contextlib.closing(CopiedFile(piece.path, ranges)))
-            result = check_file(piece, ranges)
+        ranges: ByteRanges = opened.enter_context(contextlib.closing(open_ranges(item.path, cache_bytes=0)))
+        result = ItemResult(item=item)
+        if item.kind != "shard":
+            if not files.is_local(item.path):
+                ranges = opened.enter_context(contextlib.closing(CopiedFile(item.path, ranges)))
+            result = check_file(item, ranges)
             if result.size is None:
-                lost = [check.name for check in CHECKS.values() if piece.kind in check.of]
+                lost = [check.name for check in CHECKS.values() if item.kind in check.of]
                 return result.plus(skipped("a file is not there", *lost))
-        for check in functions_of("file", piece.kind):
-            result = result.plus(check(piece, ranges))
-        return result.plus(check_index(piece, ranges)).plus(_nothing_read_of(result))
+        for check in functions_of("file", item.kind):
+            result = result.plus(check(item, ranges))
+        return result.plus(check_index(item, ranges)).plus(_nothing_read_of(result))
 
 
-def _nothing_read_of(result: PieceResult) -> Checked:
+def _nothing_read_of(result: ItemResult) -> Checked:
     """Return an error if a file without a manifest has no data that can be checked."""
-    piece, noun, check = result.piece, "example", "framing"
+    item, noun, check = result.item, "example", "framing"
     seen = result.rows.rows if result.rows is not None else 0
-    if piece.kind == "text":
+    if item.kind == "text":
         noun, check, seen = "line of text", "documents", result.text.lines if result.text is not None else 0
     has_error = any(found.severity == "error" for found in result.findings)
-    is_checked = piece.kind in ("text", "examples") and piece.expected.size is None
-    if not is_checked or has_error or (seen and piece.unusable is None):
+    is_checked = item.kind in ("text", "examples") and item.expected.size is None
+    if not is_checked or has_error or (seen and item.unusable is None):
         return Checked()
-    what = piece.unusable or f"there is no {noun} in this file"
-    return Checked(findings=[finding(check, piece.path, what if "; " in what else f"{what}; make or fetch it again")])
+    what = item.unusable or f"there is no {noun} in this file"
+    return Checked(findings=[finding(check, item.path, what if "; " in what else f"{what}; make or fetch it again")])
 
 
 # ---- all of them
 
 
-def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
+def conclude(plan: VerifyPlan, results: Sequence[ItemResult]) -> Verification:
     """Return the verification of data sets, its findings with the worst first.
 
     Args:
       plan: of the verification; its scratch directory has the tables of the results.
       results: of all work items, in any order.
     """
-    places = {(piece.kind, piece.path): place for place, piece in enumerate(plan.pieces)}
-    ordered = _with_remade(sorted(results, key=lambda result: places[result.piece.kind, result.piece.path]))
+    places = {(item.kind, item.path): place for place, item in enumerate(plan.items)}
+    ordered = _with_remade(sorted(results, key=lambda result: places[result.item.kind, result.item.path]))
     parts = [*(target.checked for target in plan.targets), *ordered]
     for target in plan.targets:
-        of_target = {(piece.kind, piece.path) for piece in target.pieces if piece.kind != "shard"}
-        its = [result for result in ordered if (result.piece.kind, result.piece.path) in of_target]
+        of_target = {(item.kind, item.path) for item in target.items if item.kind != "shard"}
+        its = [result for result in ordered if (result.item.kind, result.item.path) in of_target]
         parts += [check(target, its) for check in functions_of("data_set", target.kind)]
     parts += [check(plan, ordered) for check in functions_of("all")]
-    everything = joined([*parts, _nothing_read(plan, parts)])
+    everything = combined([*parts, _nothing_read(plan, parts)])
     order = {name: place for place, name in enumerate(CHECKS)}
     findings = sorted(
         {(f.check, f.file, f.record, f.message): f for f in reversed(everything.findings)}.values(),
@@ -160,11 +160,11 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
     )
 
 
-def _with_remade(results: Sequence[PieceResult]) -> list[PieceResult]:
+def _with_remade(results: Sequence[ItemResult]) -> list[ItemResult]:
     """Return the results, with is_remade set for the files of shards that are equal when made again."""
-    remakes = [result.piece.remake for result in results if result.is_remade and result.piece.remake is not None]
+    remakes = [result.item.remake for result in results if result.is_remade and result.item.remake is not None]
     equal = {pair for remake in remakes for pair in zip(remake.files, remake.digests, strict=True)}
-    return [dataclasses.replace(r, is_remade=True) if (r.piece.path, r.sha256) in equal else r for r in results]
+    return [dataclasses.replace(r, is_remade=True) if (r.item.path, r.sha256) in equal else r for r in results]
 
 
 def _nothing_read(plan: VerifyPlan, parts: Sequence[Checked]) -> Checked:

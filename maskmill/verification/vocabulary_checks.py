@@ -13,7 +13,7 @@ from maskmill.reading.read_vocabulary import vocabulary_in
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, manifest
 from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer
-from maskmill.verification.findings import Checked, Finding, finding, looked, skipped
+from maskmill.verification.findings import Checked, Finding, finding, ran, skipped
 from maskmill.verification.listed_shards import options_of
 
 _CHECK = "vocabulary"
@@ -74,13 +74,13 @@ def find_vocabulary(
         vocabulary = vocabulary_in(path, content, duplicates, ids)
     except UnusableInputError as error:
         findings.append(finding(_CHECK, path, str(error)))
-        return dataclasses.replace(known, path=path), looked(_CHECK, *findings)
+        return dataclasses.replace(known, path=path), ran(_CHECK, *findings)
     pairs = ("vocabulary_size", size, vocabulary.size), ("special_ids", ids, dict(vocabulary.special_ids))
     for name, listed, actual in pairs:
         if name in made and listed != actual:
             what = f"{name} must be {actual}, as the vocabulary has it, not {listed}; {_DO}"
             findings.append(finding(_CHECK, files.join(directory, manifest.MANIFEST), what))
-    return _known(vocabulary, path, content), looked(_CHECK, *findings)
+    return _known(vocabulary, path, content), ran(_CHECK, *findings)
 
 
 def _read_copy(copied: Any, directory: str, ranges: ByteRanges, sha256: Any) -> tuple[str, bytes | None, list[Finding]]:

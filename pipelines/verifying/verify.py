@@ -12,11 +12,11 @@ from maskmill.storage import files
 from maskmill.verification import verifying
 from maskmill.verification.findings import CHECKS, SEVERITIES, Finding, Severity, Verification
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import PieceResult
 from maskmill.verification.remaking_checks import kernels_of_remaking
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import VerifyPlan, find_targets
 from maskmill.verification.verifying import NOTHING_THERE
+from maskmill.verification.work_items import ItemResult
 from pipelines.running import interruption
 from pipelines.settings import beam_flags
 from pipelines.stages import kernels
@@ -69,13 +69,13 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
     with verifying.scratch_directory(options) as scratch:
         planned = plan(find_targets(paths), options, scratch)
-        size = sum(_size_of(piece.path, piece.expected.size) for piece in planned.pieces if piece.remake is None)
-        remakes = [piece.remake for piece in planned.pieces if piece.remake is not None]
+        size = sum(_size_of(item.path, item.expected.size) for item in planned.items if item.remake is None)
+        remakes = [item.remake for item in planned.items if item.remake is not None]
         remade = [name for remake in remakes for name in kernels_of_remaking(remake)]
         if is_local:
             kernels.prepare([*kernels.OF_VERIFY, *remade])
-        is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_PROCESSES and not beam_arguments)
-        if not planned.pieces or (is_local and is_little):
+        is_little = len(planned.items) - len(remakes) <= 1 or (size < _WORTH_PROCESSES and not beam_arguments)
+        if not planned.items or (is_local and is_little):
             return verifying.conclude(planned, _in_this_process(planned))
         from pipelines.verifying import verify_graph
 
@@ -88,10 +88,10 @@ def _size_of(path: str, expected: int | None) -> int:
     return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
-def _in_this_process(plan: VerifyPlan) -> list[PieceResult]:
-    counter = Counter("verify", pieces=len(plan.pieces))
+def _in_this_process(plan: VerifyPlan) -> list[ItemResult]:
+    counter = Counter("verify", pieces=len(plan.items))
     with Progress([counter], only_long=True):
-        return verifying.verify_pieces(plan, lambda result: counter.count(result.size or 0))
+        return verifying.verify_items(plan, lambda result: counter.count(result.size or 0))
 
 
 def as_json(found: Verification) -> dict[str, Any]:

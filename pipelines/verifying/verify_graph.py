@@ -14,7 +14,7 @@ import apache_beam as beam
 from maskmill.storage import completions, files, progress
 from maskmill.verification.findings import Verification
 from maskmill.verification.verify_targets import VerifyPlan
-from maskmill.verification.verifying import conclude, verify_piece
+from maskmill.verification.verifying import conclude, verify_item
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.terminal.progress import ProgressLine
@@ -54,7 +54,7 @@ def _read_plan(scratch: str) -> VerifyPlan:
 
 def verify_and_note(number: int, scratch: str, noted: str) -> int:
     """Verify a work item of the plan, write its result, and note for the progress that it is finished."""
-    result = verify_piece(_read_plan(scratch).pieces[number])
+    result = verify_item(_read_plan(scratch).items[number])
     files.write_bytes(_result_path(scratch, number), pickle.dumps(result))
     if noted:
         completions.store(noted, KIND, f"{number:064x}", {})
@@ -83,7 +83,7 @@ def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str], names: Seque
     Raises:
       UnusableInputError, RunFailedError: from the runner.
     """
-    scratch, pieces = plan.scratch, len(plan.pieces)
+    scratch, pieces = plan.scratch, len(plan.items)
     paths = (*(target.directory for target in plan.targets), scratch)
     chosen = runner.choose(beam_arguments, input_bytes=size, pieces=max(1, pieces), paths=paths)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""

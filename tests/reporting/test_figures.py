@@ -11,7 +11,7 @@ from maskmill.reporting.made_from import figures_of
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import row_facts_of
 from maskmill.verification.listed_shards import ListedFile
-from maskmill.verification.pieces import Piece, PieceResult, RowStatistics
+from maskmill.verification.work_items import ItemResult, RowStatistics, WorkItem
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_predicted_pieces_are_a_share_of_all_pieces() -> None:
     assert figures["predicted pieces"] == pytest.approx(12 / 80)
 
 
-def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
+def _result(rows: list[list[int]], width: int, vocabulary: int) -> ItemResult:
     """What a file of rows of ids gives; every third piece of a row is predicted."""
     lengths = np.bincount([len(row) for row in rows], minlength=width + 1)
     places = np.array([[place < len(row) for place in range(width)] for row in rows]).reshape(-1, width)
@@ -64,8 +64,8 @@ def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
         second_label=0,
         piece_counts=np.bincount([id for row in rows for id in row], minlength=vocabulary),
     )
-    piece = Piece(kind="examples", path="f", split="train", shard=0, directory="d", expected=ListedFile())
-    return PieceResult(piece=piece, rows=statistics)
+    item = WorkItem(kind="examples", path="f", split="train", shard=0, directory="d", expected=ListedFile())
+    return ItemResult(item=item, rows=statistics)
 
 
 _ROWS = st.lists(st.lists(st.integers(0, 199), max_size=150), min_size=1, max_size=12)

@@ -17,19 +17,19 @@ from pipelines.verifying import verify as command
 NEW = '''"""Whether lines have tabs."""
 
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.verification.findings import Check, Checked, finding, looked, makes_check
-from maskmill.verification.pieces import Piece
+from maskmill.verification.findings import Check, Checked, finding, ran, makes_check
+from maskmill.verification.work_items import WorkItem
 
 
 @makes_check("file", "text", check=Check("tabs", "no line has a tab"))
-def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked:
-    lines = ranges.read_all(piece.path).split(b"\\n")
+def check_tabs(item: WorkItem, ranges: ByteRanges) -> Checked:
+    lines = ranges.read_all(item.path).split(b"\\n")
     wrong = [number for number, line in enumerate(lines, 1) if b"\\t" in line]
     found = []
     if wrong:
         what, at = "a tab stands in this line; make the file again", ("line", wrong[0])
-        found.append(finding("tabs", piece.path, what, "warning", at=at, count=len(wrong)))
-    return looked("tabs", *found, count=len(lines) - 1)
+        found.append(finding("tabs", item.path, what, "warning", at=at, count=len(wrong)))
+    return ran("tabs", *found, count=len(lines) - 1)
 '''
 
 

@@ -14,10 +14,10 @@ from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.storage import manifest
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.row_checks import check_rows
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import find_targets
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 
 @pytest.fixture(scope="module")
@@ -25,30 +25,30 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The pieces of a data set with options, written once."""
 
     @functools.cache
-    def made(*options: tuple[str, Any]) -> tuple[Piece, ...]:
+    def made(*options: tuple[str, Any]) -> tuple[WorkItem, ...]:
         directory = tmp_path_factory.mktemp("set")
         output = write_set(directory, setup_of(**dict(options)))
         targets = plan(find_targets([output]), VerifyOptions(), str(directory))
-        return tuple(piece for piece in targets.pieces if piece.kind == "examples")
+        return tuple(item for item in targets.items if item.kind == "examples")
 
     return lambda **options: made(*options.items())
 
 
-def damaged(piece: Piece, tmp_path: Path, content: bytes) -> Piece:
+def damaged(item: WorkItem, tmp_path: Path, content: bytes) -> WorkItem:
     """The piece of another file with this content."""
-    path = tmp_path / Path(piece.path).name
+    path = tmp_path / Path(item.path).name
     path.write_bytes(content)
-    data_set = piece.rules.data_set
+    data_set = item.rules.data_set
     files = (dataclasses.replace(data_set.files[0], path=str(path)),)
-    rules = dataclasses.replace(piece.rules, data_set=dataclasses.replace(data_set, files=files))
-    return dataclasses.replace(piece, path=str(path), rules=rules, scratch=None)
+    rules = dataclasses.replace(item.rules, data_set=dataclasses.replace(data_set, files=files))
+    return dataclasses.replace(item, path=str(path), rules=rules, scratch=None)
 
 
-def check(piece: Piece) -> PieceResult:
-    return PieceResult(piece=piece).plus(check_rows(piece, LocalRanges()))
+def check(item: WorkItem) -> ItemResult:
+    return ItemResult(item=item).plus(check_rows(item, LocalRanges()))
 
 
-def found(result: PieceResult) -> list[tuple[str, int | None, int]]:
+def found(result: ItemResult) -> list[tuple[str, int | None, int]]:
     """The check, the first record and the count of each finding."""
     return sorted((finding.check, finding.record, finding.count) for finding in result.findings)
 
@@ -68,16 +68,16 @@ def found(result: PieceResult) -> list[tuple[str, int | None, int]]:
     ids=lambda options: "-".join(map(str, options.values())),
 )
 def test_nothing_is_wrong_with_what_was_written(pieces: Any, options: dict[str, Any]) -> None:
-    for piece in pieces(**options):
-        result = check(piece)
+    for item in pieces(**options):
+        result = check(item)
         assert result.findings == ()
         assert set(result.skipped) <= {"crc"}
         assert result.rows is not None
         assert result.rows.rows == result.counts["examples"] == result.looked_at["schema"]
-    made = manifest.parse_manifest("manifest.json", (Path(piece.directory) / "manifest.json").read_bytes())
+    made = manifest.parse_manifest("manifest.json", (Path(item.directory) / "manifest.json").read_bytes())
     totals: dict[str, int] = {}
-    for piece in pieces(**options):
-        for name, count in check(piece).counts.items():
+    for item in pieces(**options):
+        for name, count in check(item).counts.items():
             totals[name] = totals.get(name, 0) + count
     expected = {name: sum(shard[name] for shard in made["shards"] if name in shard) for name in totals}
     assert totals == expected
@@ -86,8 +86,8 @@ def test_nothing_is_wrong_with_what_was_written(pieces: Any, options: dict[str, 
 # ---- TFRecords
 
 
-def frames_of(piece: Piece) -> list[bytes]:
-    return [frame(record) for record in read_records(piece.path)]
+def frames_of(item: WorkItem) -> list[bytes]:
+    return [frame(record) for record in read_records(item.path)]
 
 
 def flipped(content: bytes, place: int, bit: int = 0) -> bytes:
@@ -103,11 +103,11 @@ def flipped(content: bytes, place: int, bit: int = 0) -> bytes:
     ids=["length", "its checksum", "data", "their checksum"],
 )
 def test_a_damaged_record_is_named(pieces: Any, tmp_path: Path, place: int, expected: str, packed: bool) -> None:
-    piece = pieces(format="tfrecord")[0]
-    frames = frames_of(piece)
+    item = pieces(format="tfrecord")[0]
+    frames = frames_of(item)
     for number in (0, 7, len(frames) - 1):
         content = b"".join([*frames[:number], flipped(frames[number], place), *frames[number + 1 :]])
-        result = check(damaged(piece, tmp_path, gzip.compress(content) if packed else content))
+        result = check(damaged(item, tmp_path, gzip.compress(content) if packed else content))
         assert found(result) == [(expected, None, 1)]
         assert f"record {number + 1:,} at byte" in result.findings[0].message
         assert set(result.skipped) >= {"framing", "crc", "masks"}
@@ -116,11 +116,11 @@ def test_a_damaged_record_is_named(pieces: Any, tmp_path: Path, place: int, expe
 
 
 def test_examples_that_cannot_be_read_are_counted_and_the_others_are_read(pieces: Any, tmp_path: Path) -> None:
-    piece = pieces(format="tfrecord")[0]
-    frames = frames_of(piece)
+    item = pieces(format="tfrecord")[0]
+    frames = frames_of(item)
     for number in (3, 11):
         frames[number] = frame(b"\n\1")
-    result = check(damaged(piece, tmp_path, b"".join(frames)))
+    result = check(damaged(item, tmp_path, b"".join(frames)))
     assert found(result) == [("schema", 4, 2)]
     assert result.rows is not None
     assert (result.rows.rows, result.counts["examples"]) == (len(frames) - 2, len(frames))
@@ -136,14 +136,14 @@ def test_values_that_are_not_allowed_are_told_by_their_column(
     wrong = [number for number, row in enumerate(rows, 1) if max(row[feature]) > high]
     assert 0 < len(wrong) < len(rows)
     for format in ("tfrecord", "parquet", "mds"):
-        piece = pieces(format=format)[0]
-        data_set = piece.rules.data_set
+        item = pieces(format=format)[0]
+        data_set = item.rules.data_set
         columns = tuple(
             dataclasses.replace(column, high=high) if column.feature == feature else column
             for column in data_set.columns
         )
-        rules = dataclasses.replace(piece.rules, data_set=dataclasses.replace(data_set, columns=columns))
-        result = check(dataclasses.replace(piece, rules=rules, scratch=None))
+        rules = dataclasses.replace(item.rules, data_set=dataclasses.replace(data_set, columns=columns))
+        result = check(dataclasses.replace(item, rules=rules, scratch=None))
         assert found(result) == [(check_name, wrong[0], len(wrong))], format
         largest = data_set.vocabulary_size - 1 if high > 100 else 31
         assert f"must be from 0 to {largest}" in result.findings[0].message

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from properties import tries
 
 from maskmill.verification.listed_shards import ListedFile
-from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.scratch import merge, runs_of, write_table
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 
-def piece_of(name: str, scratch: Path | None) -> Piece:
-    return Piece(
+def item_of(name: str, scratch: Path | None) -> WorkItem:
+    return WorkItem(
         kind="examples",
         path=name,
         split="train",
@@ -36,8 +36,8 @@ def test_tables_are_merged_in_order_and_equal_hashes_together(
     results = []
     for number, hashes in enumerate(tables):
         columns = [np.array(hashes, np.uint64), np.arange(len(hashes))]
-        piece = piece_of(f"file-{number}", tmp_path)
-        results.append(PieceResult(piece=piece, hashes=write_table(piece, "rows", columns)))
+        item = item_of(f"file-{number}", tmp_path)
+        results.append(ItemResult(item=item, hashes=write_table(item, "rows", columns)))
     found, ends = [], []
     for merged in merge(results, "rows", most_rows):
         found += list(zip(merged.table[:, 0].tolist(), merged.owner.tolist(), merged.table[:, 1].tolist(), strict=True))
@@ -59,4 +59,4 @@ def test_runs_are_counted(values: list[int]) -> None:
 
 
 def test_nothing_is_written_without_a_scratch_directory() -> None:
-    assert write_table(piece_of("file", None), "rows", [np.zeros(1), np.zeros(1)]) == {}
+    assert write_table(item_of("file", None), "rows", [np.zeros(1), np.zeros(1)]) == {}

@@ -12,16 +12,16 @@ from properties import tries
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.verification.findings import Finding
 from maskmill.verification.listed_shards import ListedFile
-from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.text_checks import check_text, read_articles
 from maskmill.verification.verifying import verify
+from maskmill.verification.work_items import ItemResult, WorkItem
 
 LINE = "It has a bridge over the river and an old town hall with a tower of stone and brick"
 
 
-def check(path: Path, content: bytes, scratch: Path | None = None, split: str = "train") -> PieceResult:
+def check(path: Path, content: bytes, scratch: Path | None = None, split: str = "train") -> ItemResult:
     path.write_bytes(content)
-    piece = Piece(
+    item = WorkItem(
         kind="text",
         path=str(path),
         split=split,
@@ -30,7 +30,7 @@ def check(path: Path, content: bytes, scratch: Path | None = None, split: str = 
         expected=ListedFile(),
         scratch=None if scratch is None else str(scratch),
     )
-    return check_text(piece, LocalRanges())
+    return check_text(item, LocalRanges())
 
 
 @tries(60, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])

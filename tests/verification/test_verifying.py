@@ -93,7 +93,7 @@ def test_a_part_is_right(build: Made, shards: str) -> None:
     verification = verify([str(build.root)], VerifyOptions(shards=shards))
     assert list(verification.findings) == []
     numbers = {number for chosen in shard_numbers(shards) for number in chosen}
-    assert {result.piece.shard for result in verification.results} == numbers  # type: ignore[attr-defined]
+    assert {result.item.shard for result in verification.results} == numbers  # type: ignore[attr-defined]
 
 
 def test_files_of_a_data_set_are_held_against_its_manifest(damaged: Made) -> None:
@@ -102,7 +102,7 @@ def test_files_of_a_data_set_are_held_against_its_manifest(damaged: Made) -> Non
         file.write(b"more")
     verification = verify([str(path) for path in paths[:4]])  # a shell names the indexes, too
     assert ("size", paths[0].name) in found(verification)
-    assert len([r for r in verification.results if r.piece.kind == "examples"]) == 2  # type: ignore[attr-defined]
+    assert len([r for r in verification.results if r.item.kind == "examples"]) == 2  # type: ignore[attr-defined]
 
 
 def test_files_without_a_manifest(build: Made, tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.verification.findings import Checked, joined
+from maskmill.verification.findings import Checked, combined
 from maskmill.verification.listed_shards import ListedFile
 
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. other: a file of which only the bytes
 # are checked. shard: the files of a shard, which is made again and compared.
-PieceKind = Literal["text", "examples", "other", "shard"]
+ItemKind = Literal["text", "examples", "other", "shard"]
 Counts = npt.NDArray[np.int64]
 
 
@@ -44,7 +44,7 @@ class Remake:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
+class WorkItem:
     """A file to verify, or a shard to make again.
 
     Attributes:
@@ -61,7 +61,7 @@ class Piece:
       scratch: a directory that all workers can use, for hashes.
     """
 
-    kind: PieceKind
+    kind: ItemKind
     path: str
     split: str
     shard: int
@@ -176,11 +176,11 @@ class Copy(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PieceResult(Checked):
+class ItemResult(Checked):
     """The result of a work item.
 
     Attributes:
-      piece: the work item.
+      item: the work item.
       counts: by the names of the manifest's counts of a shard (examples, documents, sentences …).
       size, sha256: of the present file; None if it cannot be read.
       rows: of examples. text: of text.
@@ -189,7 +189,7 @@ class PieceResult(Checked):
       is_remade: of a shard and of its files: whether it is equal to the shard made again; None: it was not made.
     """
 
-    piece: Piece
+    item: WorkItem
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     size: int | None = None
     sha256: str | None = None
@@ -199,10 +199,10 @@ class PieceResult(Checked):
     copies: tuple[Copy, ...] = ()
     is_remade: bool | None = None
 
-    def plus(self, part: Checked) -> "PieceResult":
+    def plus(self, part: Checked) -> "ItemResult":
         """Return this result with that of another check of the same work item."""
-        more = vars(joined([self, part]))
-        if isinstance(part, PieceResult):
+        more = vars(combined([self, part]))
+        if isinstance(part, ItemResult):
             others = {name: value for name, value in vars(part).items() if name not in more and value is not None}
             more |= others | {"counts": {**self.counts, **part.counts}, "hashes": {**self.hashes, **part.hashes}}
             more["copies"] = self.copies + part.copies
