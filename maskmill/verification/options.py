@@ -43,9 +43,9 @@ class VerifyOptions:
     masked_lm_prob: float | None = option(None, help="share of the pieces to predict, as 0.15")
 
     GROUPS: ClassVar[Mapping[str, str]] = {
-        "shards": "what is looked at",
-        "scratch": "how it is told",
-        "vocab_file": "what is known of files without a manifest",
+        "shards": "what to verify",
+        "scratch": "output and temporary files",
+        "vocab_file": "properties of files without a manifest",
     }
 
     def __post_init__(self) -> None:

@@ -40,7 +40,7 @@ _TOKEN_BYTES = 8
 def verify(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None
 ) -> Verification:
-    """Verify data sets, one file after the other, in this process: whether they are right, and what is wrong.
+    """Verify data sets in this process, one file after the other, and return the findings.
 
         found = maskmill.verify("demo")
         for finding in found.findings:
@@ -48,14 +48,14 @@ def verify(
 
     Args:
       paths: directories of builds or stages, files, globs: one, or several. Local, gs:// or http(s)://.
-      options: what is looked at, and what is known of files without a manifest; None: the defaults.
+      options: of the verification; None: the defaults.
 
     Returns:
-      the findings, the worst first, and what became of each check; `is_right` if there is nothing but notes.
+      the findings, the worst first, and the outcome of each check; `is_right` if there are no findings but notes.
 
     Raises:
-      UnusableInputError: there is nothing under a path, or an argument cannot be meant.
-      RunFailedError: the machine failed. Damaged files do not raise: they are findings.
+      UnusableInputError: a path does not exist, or an argument is invalid.
+      RunFailedError: the machine failed. Damaged files do not raise, they give findings.
     """
     named = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if not named:

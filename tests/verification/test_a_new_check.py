@@ -37,7 +37,7 @@ def check_tabs(item: WorkItem, ranges: ByteRanges) -> Checked:
 def new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A file with a check beside those of the package, for one test."""
     findings.import_checks()
-    checks, made = dict(findings.CHECKS), list(findings._made)
+    checks, made = dict(findings.CHECKS), list(findings._registered)
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "tab_checks.py").write_text(NEW)
     monkeypatch.setattr(verification, "__path__", [*verification.__path__, str(tmp_path / "beside")])
@@ -46,7 +46,7 @@ def new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     findings.import_checks.cache_clear()
     findings.CHECKS.clear()
     findings.CHECKS.update(checks)
-    findings._made[:] = made
+    findings._registered[:] = made
     sys.modules.pop("maskmill.verification.tab_checks", None)
 
 
