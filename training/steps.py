@@ -356,7 +356,7 @@ class TensorFlowSteps(Steps):
         return dict(self._train(self._placed(batch, axis=1)))
 
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """Return what the task's `evaluation` gives for a batch; see Steps.evaluate."""
+        """Return the task's `evaluation` of a batch; see Steps.evaluate."""
         evaluation: Mapping[str, Any] = self._evaluate(self._placed(batch, axis=0))
         return evaluation
 

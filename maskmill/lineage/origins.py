@@ -170,7 +170,7 @@ def absolute(path: str) -> str:
 
 
 def trained_on(path: str) -> TrainedOn:
-    """Return what a checkpoint's file says about its data.
+    """Return a checkpoint's record of its training data.
 
     Args:
       path: of a checkpoint, or of a directory, whose newest checkpoint is taken.

@@ -251,7 +251,7 @@ def _has_columns(rows: Sequence[str], separator: str) -> bool:
 
 
 def no_text_shard(path: str) -> str | None:
-    """Return what a file is if it cannot be a text shard ("a JSON array", "a bz2 file"); None if it may be one."""
+    """Return the kind of a file that cannot be a text shard ("a JSON array", "a bz2 file"); None if it may be one."""
     head = files.read_range(path, 0, HEAD_BYTES)
     container = container_of(head)
     if container != "plain":
