@@ -184,7 +184,7 @@ class Planter:
             except subprocess.TimeoutExpired:
                 raise NoEndError(f"{place} has not ended after {self._seconds:.0f} s") from None
             finally:
-                # The tests' own processes are in its group; a fault may leave some behind.
+                # The tests' own processes are in its group; a fault may leave some after.
                 _end_group(tests.pid)
         if tests.returncode in _DONE:
             return ""

@@ -26,7 +26,7 @@ _TAKEN: Mapping[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Marks a function of `maskmill` whose arguments are compared with its annotations at each call.
+    """Mark a function of `maskmill` whose arguments are compared with its annotations at each call.
 
     The function raises UnusableInputError for an argument that it does not have, one that is missing, and one of a
     wrong type.
@@ -58,7 +58,7 @@ def _check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
 
 def check_fields(options: Any) -> None:
-    """Compares the fields of options with their annotations.
+    """Compare the fields of options with their annotations.
 
     Raises:
       UnusableInputError: a value has another type, or is not one of the choices of a Literal.
@@ -69,7 +69,7 @@ def check_fields(options: Any) -> None:
 
 
 def check_at_least(least: int, options: Any, *names: str) -> None:
-    """Checks these fields, but for those that are None.
+    """Check these fields, but for those that are None.
 
     Raises:
       UnusableInputError: a value is less than `least`.
@@ -97,12 +97,12 @@ def _check(where: str, name: str, value: Any, hint: Any) -> None:
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types of a union; any other type is the only one."""
+    """Return the types of a union; any other type is the only one."""
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type. A list counts as a tuple, and no truth value as a number."""
+    """Return whether a value is of an annotated type. A list counts as a tuple, and no truth value as a number."""
     alternatives, origin, inner = _alternatives(hint), typing.get_origin(hint), typing.get_args(hint)
     if len(alternatives) > 1:
         return any(fits(value, one) for one in alternatives)
@@ -122,7 +122,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _described(hint: Any) -> str:
-    """A type in words."""
+    """Return a type in words."""
     origin, inner, alternatives = typing.get_origin(hint), typing.get_args(hint), _alternatives(hint)
     if len(alternatives) > 1:
         words = [_described(one) for one in alternatives]

@@ -22,7 +22,7 @@ _PACKAGES = {
 
 
 def foreign_package(*packages: str) -> str | None:
-    """One sentence about a package that Python would import instead of maskmill's own; None where there is none.
+    """Return one sentence about a package that Python would import instead of maskmill's own; None where there is none.
 
     packages: which to look for; all if none are named.
     """
@@ -39,7 +39,7 @@ def foreign_package(*packages: str) -> str | None:
 
 
 def main() -> int:
-    """Runs the command line of this process and returns its exit code."""
+    """Run the command line of this process and return its exit code."""
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@ _actions: list[Callable[[], object]] = []
 
 
 def before_first(action: Callable[[], object]) -> None:
-    """Has `action` called once, before this process compiles anything, in place of what was named before."""
+    """Have `action` called once, before this process compiles anything, in place of what was named before."""
     _actions[:] = [action]
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 
 def escaped(text: object) -> str:
-    """A text as HTML. Marks of direction in it move nothing around it."""
+    """Return a text as HTML. Marks of direction in it move nothing around it."""
     return f"<bdi>{html.escape(str(text))}</bdi>"
 
 
 def table(caption: str, rows: Iterable[tuple[object, ...]]) -> str:
-    """A table of rows, the first cell of each being its head."""
+    """Return a table of rows, the first cell of each being its head."""
     lines = "".join(
         f"<tr><th scope='row' style='text-align: left'>{escaped(head)}</th>"
         + "".join(f"<td style='text-align: left'>{escaped(cell)}</td>" for cell in cells)

@@ -2,7 +2,7 @@
 
 Options are frozen, keyword-only dataclasses. A field made by `option` is a flag, a key of a build's YAML file and an
 entry of the manifest at once (pipelines/settings/options.py makes these of it); if its name is a keyword of Python,
-the field has an underscore behind it (`from_`). A field made by `nested` holds the options of a step; its fields count
+the field has an underscore after it (`from_`). A field made by `nested` holds the options of a step; its fields count
 as if they stood in its place. A plain field is none of the user's business. A class with many options groups them for
 `--help`: its `GROUPS` names the first option of each group. If defaults depend on what was given, a class method
 `completed` takes the given values by name and returns them with those that follow from them.
@@ -26,7 +26,7 @@ COMPLETED = "completed"
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, choices: Collection[Any] | None = None) -> Any:
-    """A field that a user sets. Without a default it is required.
+    """Return a field that a user sets. Without a default it is required.
 
     choices: the values that it takes, if its annotation, which may be a Literal, cannot say them; more may become known
       while the program runs.
@@ -35,7 +35,9 @@ def option(default: Any = dataclasses.MISSING, *, help: str, choices: Collection
 
 
 def hints_of(options_class: type) -> dict[str, Any]:
-    """The annotations of an options class by field; that of one with choices of its own has them as a Literal."""
+    """Return the annotations of an options class by field; that of one with choices of its own has them as a
+    Literal.
+    """
     hints = typing.get_type_hints(options_class)
     for field in dataclasses.fields(options_class):
         if field.metadata.get(CHOICES) is not None:
@@ -45,12 +47,12 @@ def hints_of(options_class: type) -> dict[str, Any]:
 
 
 def nested(options_class: type) -> Any:
-    """A field that holds the options of a step, all at their defaults unless they are given."""
+    """Return a field that holds the options of a step, all at their defaults unless they are given."""
     return dataclasses.field(default_factory=options_class)
 
 
 def of_parameters(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
-    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults.
+    """Return options from a manifest's parameters, nested ones too; those that it does not have keep their defaults.
 
     Raises:
       UnusableInputError: a value cannot be meant.

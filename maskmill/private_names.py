@@ -23,7 +23,7 @@ class PrivateName:
       library: the package that has it, as it is installed.
       seen_in: the library's version that it was last seen in.
       module: the module that it is in.
-      name: the name there; behind a class and a dot a method, or an attribute that the class's methods set.
+      name: the name there; after a class and a dot a method, or an attribute that the class's methods set.
       used_for: what maskmill does with it.
     """
 
@@ -46,7 +46,7 @@ PRIVATE_NAMES = tuple(_listed())
 
 
 def missing(library: str) -> list[str]:
-    """One sentence for each name of an installed library that is gone."""
+    """Return one sentence for each name of an installed library that is gone."""
     installed = platform.python_version() if library == "python" else metadata.version(library)
     return [
         f"{library} {installed} has no {name.module}.{name.name}, which {name.seen_in} had; maskmill "
@@ -69,7 +69,7 @@ def _exists(name: PrivateName) -> bool:
 
 
 def _sets(kind: type, attribute: str) -> bool:
-    """Whether a method of a class, or of one that it is derived from, sets an attribute of that name."""
+    """Return whether a method of a class, or of one that it is derived from, sets an attribute of that name."""
     methods = (value for base in kind.__mro__ for value in vars(base).values() if inspect.isfunction(value))
     return any(
         instruction.opname == "STORE_ATTR" and instruction.argval == attribute

@@ -49,7 +49,7 @@ def _program(command: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 
 
 def _options(command: str) -> "dict[str, Option]":
-    """The options of a command by name, but for those of every command."""
+    """Return the options of a command by name, but for those of every command."""
     from pipelines.commands.command_list import COMMANDS
     from pipelines.settings.command_options import CommonOptions
     from pipelines.settings.options import names
@@ -72,7 +72,7 @@ def _annotation(kind: "Kind") -> Any:
 
 
 def _sections() -> list[inspect.Parameter]:
-    """The keys of a build's file: those beside the sections, the sections as mappings, and the workers."""
+    """Return the keys of a build's file: those beside the sections, the sections as mappings, and the workers."""
     from pipelines.building.build_options import BuildKeys, flags
     from pipelines.settings.options import options_of
 
@@ -86,7 +86,7 @@ def _sections() -> list[inspect.Parameter]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as YAML would give it."""
+    """Return a value as YAML would give it."""
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -53,7 +53,7 @@ class Parameter:
         return self.option.name if self.section is None else f"{self.section}_{self.option.name}"
 
     def metadata(self) -> dict[str, Any]:
-        """The parameter's entry in the template's metadata."""
+        """Return the parameter's entry in the template's metadata."""
         kind = self.option.kind
         pattern = _PATTERNS.get(kind.type)
         if kind.choices:
@@ -71,7 +71,9 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template. Training has none, for it does not run on Dataflow, nor has the vocabulary."""
+    """Return every parameter of the template. Training has none, for it does not run on Dataflow, nor has the
+    vocabulary.
+    """
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     stages = [
         Parameter(stage.name, option, has_instead=stage.instead is not None)
@@ -85,7 +87,7 @@ def parameters() -> list[Parameter]:
 
 
 def metadata() -> dict[str, Any]:
-    """The template's metadata in the form that `gcloud dataflow flex-template build` reads."""
+    """Return the template's metadata in the form that `gcloud dataflow flex-template build` reads."""
     return {
         "name": "maskmill",
         "description": "A Wikipedia dump, or any text corpus, to masked-language-model pre-training data.",
@@ -95,7 +97,7 @@ def metadata() -> dict[str, Any]:
 
 
 def read(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Reads the arguments: the build that the parameters describe, as its YAML file has it, and Beam's flags.
+    """Read the arguments: the build that the parameters describe, as its YAML file has it, and Beam's flags.
 
     Raises:
       UnusableInputError: an unknown flag, or a value that a parameter does not take.
@@ -112,7 +114,7 @@ def read(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def run(argv: Sequence[str]) -> None:
-    """Makes the build that the arguments describe and passes it to Beam's runner.
+    """Make the build that the arguments describe and pass it to Beam's runner.
 
     Raises:
       UnusableInputError, RunFailedError: in the same cases as `maskmill build`.
@@ -146,7 +148,7 @@ class _Releasing:
     has_job: bool = False
 
     def run(self) -> None:
-        """Describes the job of a release that is not built, or completes one whose job has ended.
+        """Describe the job of a release that is not built, or complete one whose job has ended.
 
         Raises:
           UnusableInputError, RunFailedError: in the same cases as `maskmill watch` and `maskmill build --release`.
@@ -164,7 +166,7 @@ class _Releasing:
             _describe_nothing(self.beam_arguments)
 
     def _build(self, date: str | None) -> int:
-        """Makes the release of a dump, or of the input that is named. Returns the exit code."""
+        """Make the release of a dump, or of the input that is named. Returns the exit code."""
         from pipelines.building import build, stage_states
         from pipelines.releasing import release_plan, releases
 
@@ -193,7 +195,7 @@ def _describe_nothing(beam_arguments: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a command line. Returns the exit code: 0 done, 1 the run failed, 2 a parameter or the input is unusable."""
+    """Run a command line. Returns the exit code: 0 done, 1 the run failed, 2 a parameter or the input is unusable."""
     if len(argv) == 1 and argv[0].startswith("--write_metadata="):
         Path(argv[0].partition("=")[2]).write_text(json.dumps(metadata(), indent=2) + "\n")
         return 0

@@ -91,7 +91,7 @@ JOB_SERVER = DOWNLOAD / "job-server.jar"
 
 
 def fetch() -> None:
-    """Downloads Flink and builds Beam's job server, unless they are there; each gets its name when it is complete.
+    """Download Flink and build Beam's job server, unless they are there; each gets its name when it is complete.
 
     job-server/pom.xml builds the job server. The Beam version of that differs from the installed one, but it speaks
     the same protocol.
@@ -112,7 +112,7 @@ def fetch() -> None:
 
 
 def unsent_job_server() -> Path:
-    """The job server at a path from which it does not send itself to Flink with each job.
+    """Return the job server at a path from which it does not send itself to Flink with each job.
 
     It sends its class path, 157 MB, but for paths that contain these two folders (Beam's PipelineResources.java).
     It follows symbolic links, so this is a hard one.
@@ -142,7 +142,7 @@ def _maven_error(output: str) -> ClusterError:
 
 
 def _pip_error(output: str) -> ClusterError:
-    """What pip's output says of its failure: the registry that it did not reach, or its last line."""
+    """Return what pip's output says of its failure: the registry that it did not reach, or its last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it printed nothing"]
     unreached = [line for line in lines if _UNREACHABLE.search(line)]
     return ClusterError(f"pip failed: {(unreached or lines)[-1]}", out_of_reach=bool(unreached))
@@ -202,7 +202,7 @@ class Cluster:
         self._state = directory / "cluster.json"
 
     def start(self, settings: Settings) -> None:
-        """Starts all processes and waits until every TaskManager has registered and the job server answers.
+        """Start all processes and wait until every TaskManager has registered and the job server answers.
 
         Raises:
           ClusterError: the cluster runs already, or does not come up. Processes that were started are stopped.
@@ -228,7 +228,7 @@ class Cluster:
         self._launch("jobmanager", options, entry, "--executionMode", "cluster")
 
     def _start_job_server(self, settings: Settings) -> None:
-        """Starts Beam's job server, which takes the jobs of all commands: each would start one of its own otherwise."""
+        """Start Beam's job server, which takes the jobs of all commands: each would start one of its own otherwise."""
         port = _free_port()
         self._write(job_port=port)
         # The cluster has Beam's classes on its class path.
@@ -238,7 +238,7 @@ class Cluster:
         self._spawn("jobserver", [*java, *ports, *places])
 
     def start_taskmanager(self, number: int) -> None:
-        """Starts another TaskManager, or one that has ended."""
+        """Start another TaskManager, or one that has ended."""
         options = _resources("GET_TM_RESOURCE_PARAMS", self.directory / "conf")
         self._launch(f"taskmanager-{number}", options, "org.apache.flink.runtime.taskexecutor.TaskManagerRunner")
 
@@ -252,7 +252,7 @@ class Cluster:
         self._spawn(name, [*command, "--configDir", str(configuration), *arguments, *dynamic])
 
     def _spawn(self, name: str, command: Sequence[str]) -> None:
-        """Starts a process of the cluster and notes it."""
+        """Start a process of the cluster and note it."""
         log = self.directory / "log" / f"{name}.log"
         with open(log, "ab") as output:
             process = subprocess.Popen(
@@ -316,7 +316,7 @@ class Cluster:
         raise ClusterError(f"The cluster did not come up within 120 s; {hint}.")
 
     def registered(self, rest_port: int) -> int:
-        """The number of TaskManagers that the JobManager knows; 0 if it does not answer."""
+        """Return the number of TaskManagers that the JobManager knows; 0 if it does not answer."""
         try:
             with urllib.request.urlopen(f"http://localhost:{rest_port}/taskmanagers", timeout=10) as answer:
                 return len(json.load(answer)["taskmanagers"])
@@ -324,11 +324,11 @@ class Cluster:
             return 0
 
     def status(self) -> dict[str, bool]:
-        """Whether each process of the cluster runs, by its name."""
+        """Return whether each process of the cluster runs, by its name."""
         return {name: process is not None for name, process in self.processes().items()}
 
     def processes(self) -> dict[str, psutil.Process | None]:
-        """The processes of the cluster by name; None stands for one that has ended."""
+        """Return the processes of the cluster by name; None stands for one that has ended."""
         processes: dict[str, psutil.Process | None] = {}
         for name, (pid, created) in self._read()["processes"].items():
             try:
@@ -340,7 +340,7 @@ class Cluster:
         return processes
 
     def stop(self) -> None:
-        """Stops every process of the cluster and its Python workers."""
+        """Stop every process of the cluster and its Python workers."""
         running = [p for p in self.processes().values() if p is not None]
         with_workers = running + [child for process in running for child in _children(process)]
         for process in running:
@@ -355,7 +355,7 @@ class Cluster:
             self._write(processes={})
 
     def flags(self) -> list[str]:
-        """The flags with which a maskmill command runs on this cluster.
+        """Return the flags with which a maskmill command runs on this cluster.
 
         Raises:
           ClusterError: the cluster does not run.
@@ -391,7 +391,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _resources(command: str, configuration: Path) -> tuple[list[str], list[str]]:
-    """Memory options for Java and for Flink, computed by Flink's own tool, so that they match each other."""
+    """Return memory options for Java and for Flink, computed by Flink's own tool, so that they match each other."""
     jars = f"{next(LIBRARIES.glob('flink-dist*.jar'))}:{next(LIBRARIES.glob('bash-java-utils*.jar'))}"
     tool = ["java", "-cp", jars, "org.apache.flink.runtime.util.bash.BashJavaUtils", command]
     done = subprocess.run([*tool, "--configDir", str(configuration)], capture_output=True, text=True, check=False)
@@ -416,7 +416,7 @@ def _answers(port: int) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line. Returns the exit code: 0 done, 1 failed, 3 a registry or a tool is out of reach."""
+    """Run a command line. Returns the exit code: 0 done, 1 failed, 3 a registry or a tool is out of reach."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("command", choices=("fetch", "start", "status", "flags", "stop"))
     parser.add_argument("--directory", type=Path, default=CACHE / "cluster", help="configuration, logs, process ids")

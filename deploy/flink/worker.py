@@ -23,7 +23,7 @@ from maskmill.command import foreign_package
 
 
 def provision(worker_id: str, endpoint: str) -> beam_provision_api_pb2.ProvisionInfo:
-    """The TaskManager's answer about the job: its options, and the addresses of its services."""
+    """Return the TaskManager's answer about the job: its options, and the addresses of its services."""
     with grpc.insecure_channel(endpoint) as channel:
         stub = beam_provision_api_pb2_grpc.ProvisionServiceStub(grpc.intercept_channel(channel, _WorkerId(worker_id)))
         return stub.GetProvisionInfo(beam_provision_api_pb2.GetProvisionInfoRequest()).info
@@ -40,7 +40,7 @@ class _WorkerId(grpc.UnaryUnaryClientInterceptor):
 
 
 def main() -> None:
-    """Reads the flags of the container contract and runs the harness to its end."""
+    """Read the flags of the container contract and run the harness to its end."""
     if (sentence := foreign_package()) is not None:
         sys.exit(f"maskmill: {sentence}")
     parser = argparse.ArgumentParser(description=__doc__)

@@ -15,7 +15,7 @@ _COMPILER = ("llvmlite", "numba", "numpy")
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """What must be installed to build a wheel; the current directory is the one of setup.py."""
+    """Return what must be installed to build a wheel; the current directory is the one of setup.py."""
     lock = Path("requirements.lock").read_text("utf-8")
     pins = [re.search(rf"^{name}==\S+", lock, re.MULTILINE) for name in _COMPILER]
     return [*build_meta.get_requires_for_build_wheel(config_settings), *(pin[0] for pin in pins if pin is not None)]

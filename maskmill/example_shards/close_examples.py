@@ -27,7 +27,7 @@ def close_examples(
     decided: Mapping[str, Any],
     output: str,
 ) -> None:
-    """Writes the manifest of example shards, the indexes of MDS and a copy of the vocabulary.
+    """Write the manifest of example shards, the indexes of MDS and a copy of the vocabulary.
 
     Deletes what older builds left over.
 
@@ -77,7 +77,7 @@ def close_examples(
 
 
 def _refuse_nothing(counts: Mapping[str, int], setup: ExamplesSetup, output: str) -> None:
-    """Raises RunFailedError if the text of a split, whose counts these are, has given no example."""
+    """Raise RunFailedError if the text of a split, whose counts these are, has given no example."""
     if counts["examples"]:
         return
     length = setup.masking.max_seq_length
@@ -91,14 +91,16 @@ def _refuse_nothing(counts: Mapping[str, int], setup: ExamplesSetup, output: str
 
 
 def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
-    """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
+    """Return what a manifest tells readers of examples: their format, their columns, their vocabulary, which it
+    copies.
+    """
     vocabulary = setup.vocabulary()
     schema = setup.plan.schema(vocabulary.size, marks_words=vocabulary.marks_words)
     return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output)
 
 
 def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
-    """Copies the vocabulary's file to the examples; returns what a manifest tells readers of the vocabulary."""
+    """Copy the vocabulary's file to the examples; return what a manifest tells readers of the vocabulary."""
     content = files.read_bytes(setup.vocab_file)
     if hashlib.sha256(content).hexdigest() != setup.vocab_sha256:
         raise RunFailedError(
@@ -135,7 +137,7 @@ def _shard_entry(shard: ExampleShard, setup: ExamplesSetup, output: str) -> dict
 
 
 def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
-    """A file as a manifest lists it."""
+    """Return a file as a manifest lists it."""
     entry = {"name": name_below(output, file.path), "bytes": file.size, "sha256": file.sha256}
     if file.index is not None:
         entry |= {"index": name_below(output, file.index.path), "index_sha256": file.index.sha256}
@@ -145,7 +147,7 @@ def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
 
 
 def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], output: str) -> None:
-    """Writes the manifest of the picked eval examples, of which there may be none, and a copy of the vocabulary.
+    """Write the manifest of the picked eval examples, of which there may be none, and a copy of the vocabulary.
 
     Sweeps what is left over. The manifest's `examples` are the options that the examples were made with, because its
     `parameters` are those of the picking.

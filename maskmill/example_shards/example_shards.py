@@ -56,18 +56,18 @@ class ExamplesSetup:
         return ExamplesPlan(masking=self.masking, objective=self.objective, format=self.format)
 
     def plan_of(self, kind: ShardKind, number: int) -> ExamplesPlan:
-        """The plan of a shard, with its seed."""
+        """Return the plan of a shard, with its seed."""
         if self.one_seed:
             return self.plan
         seed = shard_seed(self.masking.random_seed, kind, number)
         return dataclasses.replace(self.plan, masking=dataclasses.replace(self.masking, random_seed=seed))
 
     def loaded(self) -> LoadedTokenizer:
-        """The vocabulary and its tokenizer, loaded once in a process."""
+        """Return the vocabulary and its tokenizer, loaded once in a process."""
         return _loaded(self.vocab_file, self.vocab_sha256, self.masking, self.is_tokenizer)
 
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary."""
+        """Return the vocabulary."""
         return self.loaded().vocabulary
 
 
@@ -106,7 +106,7 @@ def _loaded(path: str, sha256: str, masking: MaskingOptions, is_tokenizer: bool)
 
 
 def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
-    """Makes the examples of a text shard and writes them to the directory `output`.
+    """Make the examples of a text shard and write them to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same text, vocabulary and options and still have
     the content that they were written with.
@@ -144,7 +144,7 @@ def _tfrecord_suffix(setup: ExamplesSetup) -> str:
 
 
 def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) -> str:
-    """The key of a shard's completion record."""
+    """Return the key of a shard's completion record."""
     source: tuple[Any, ...] = (shard.sha256, setup.vocab_sha256)
     if setup.is_tokenizer:
         source += (setup.vocabulary().special_ids,)  # files beside the tokenizer.json may name them
@@ -159,14 +159,14 @@ def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) 
 
 
 def _is_reference(plan: ExamplesPlan) -> bool:
-    """Whether a shard is one TFRecord, as create_pretraining_data.py writes it."""
+    """Return whether a shard is one TFRecord, as create_pretraining_data.py writes it."""
     return plan.is_exact and plan.format == FormatOptions() and plan.objective.bins is None
 
 
 def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: str) -> dict[str, Any]:
-    """Writes a shard's examples; returns the completion record.
+    """Write a shard's examples; return the completion record.
 
-    files: name below `output`, size and checksum of each file, an index behind its TFRecord. examples: for each file
+    files: name below `output`, size and checksum of each file, an index after its TFRecord. examples: for each file
     but the indexes its bin, its width and the number of its examples, and its records_sha256 if it has one.
     """
     prefixes = [files.join(output, name) for name in _prefixes(shard, plan)]
@@ -193,7 +193,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
 
 
 def _prefixes(shard: TextShard, plan: ExamplesPlan) -> list[str]:
-    """The names of a shard's files below the directory, without what the format adds: one for each bin."""
+    """Return the names of a shard's files below the directory, without what the format adds: one for each bin."""
     name = files.base_name(shard.path)
     bins = plan.objective.bins
     if folders := plan.folders_of(shard.kind):
@@ -202,12 +202,12 @@ def _prefixes(shard: TextShard, plan: ExamplesPlan) -> list[str]:
 
 
 def name_below(output: str, path: str) -> str:
-    """A path below a directory, as a name with folders."""
+    """Return a path below a directory, as a name with folders."""
     return path[len(files.join(output, "")) :]
 
 
 def _files_of(record: Mapping[str, Any], plan: ExamplesPlan, output: str) -> list[ExampleFile]:
-    """The files that a completion record tells of."""
+    """Return the files that a completion record tells of."""
     written = [WrittenFile(path=files.join(output, name), size=size, sha256=sha) for name, size, sha in record["files"]]
     indexes = {file.path: file for file in written if file.path.endswith(".idx")}
     parts = record.get("examples", [[None, plan.masking.max_seq_length, record["counts"]["examples"]]])
@@ -227,7 +227,7 @@ def _files_of(record: Mapping[str, Any], plan: ExamplesPlan, output: str) -> lis
 
 
 def _counts_of(record: Mapping[str, Any], plan: ExamplesPlan) -> dict[str, int]:
-    """The counts of a completion record; records of older versions lack those that follow from the others."""
+    """Return the counts of a completion record; records of older versions lack those that follow from the others."""
     counts = cast(dict[str, int], record["counts"])
     special = SPECIAL_PIECES * counts["examples"]
     places = plan.masking.max_seq_length * counts["examples"]
@@ -236,7 +236,7 @@ def _counts_of(record: Mapping[str, Any], plan: ExamplesPlan) -> dict[str, int]:
 
 
 def find_eval_shards(output: str, setup: ExamplesSetup) -> list[ExampleShard]:
-    """The eval shards in a directory of examples, each one TFRecord, in order.
+    """Return the eval shards in a directory of examples, each one TFRecord, in order.
 
     Raises:
       UnusableInputError: there is no manifest.
@@ -286,7 +286,7 @@ class PickedExamples:
 
 
 def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples | None:
-    """Picks eval examples at even distance over the eval shards in order (MLPerf's pick_eval_samples.py).
+    """Pick eval examples at even distance over the eval shards in order (MLPerf's pick_eval_samples.py).
 
     The eval set of a small corpus can be empty: then there is nothing to pick, and None is returned.
 

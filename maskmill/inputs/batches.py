@@ -27,7 +27,7 @@ def numbered_inputs(
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
-    """Adds an input's checksum, its header, and what it says of its date, to its number in the order of the inputs.
+    """Add an input's checksum, its header, and what it says of its date, to its number in the order of the inputs.
 
     A file is read for its checksum unless its store has one, which nobody needs to wait for.
 
@@ -52,7 +52,9 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
 
 
 def _sha256_of(file: files.FileInfo | InputFile) -> str:
-    """The checksum of an input, whose bzip2 streams are compared with theirs on the way; raises as `digest_input`."""
+    """Return the checksum of an input, whose bzip2 streams are compared with theirs on the way; raises as
+    `digest_input`.
+    """
     with unchanged([file]):
         return files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
 
@@ -62,12 +64,12 @@ def without_digest(inputs: Sequence[InputFile]) -> Iterator[InputFile]:
 
 
 def digest_object(file: InputFile) -> Digest:
-    """Reads an input for its checksum; raises as `digest_input`."""
+    """Read an input for its checksum; raise as `digest_input`."""
     return Digest(file.path, _sha256_of(file))
 
 
 def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None]]) -> list[InputFile]:
-    """The inputs by their numbers, with their dates.
+    """Return the inputs by their numbers, with their dates.
 
     Raises:
       UnusableInputError: a dump is of unknown date, or parts of a dump of two dates; or as `refuse_equal`.
@@ -81,7 +83,7 @@ def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None
 
 
 def refuse_equal(inputs: Sequence[InputFile]) -> None:
-    """Refuses inputs of the same content, if they are parts of a dump or larger than many small files would be.
+    """Refuse inputs of the same content, if they are parts of a dump or larger than many small files would be.
 
     Small ones may be equal by chance: their user is warned of them (pipelines/terminal/data_warnings.py).
 
@@ -103,7 +105,7 @@ def refuse_equal(inputs: Sequence[InputFile]) -> None:
 def plan_batches(
     inputs: Sequence[InputFile], *, input_format: str, reading: ReadOptions, limit: int | None
 ) -> list[UnitBatch]:
-    """Cuts the inputs into batches of units, in order.
+    """Cut the inputs into batches of units, in order.
 
     Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents. Small files
     that follow each other share a batch either way: each batch costs some files in the work directory.
@@ -156,7 +158,7 @@ def announce_batches(
     kinds: Sequence[str],
     source: str = "",
 ) -> list[UnitBatch]:
-    """Cuts the inputs as `plan_batches` does, and announces the batches to the progress of the steps of these kinds."""
+    """Cut the inputs as `plan_batches` does, and announce the batches to the progress of the steps of these kinds."""
     batches = plan_batches(inputs, input_format=input_format, reading=reading, limit=limit)
     for kind in kinds:
         progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs), part=source)

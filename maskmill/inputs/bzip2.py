@@ -1,13 +1,13 @@
 """Reads bzip2 files from any byte on, block by block, whether single-stream, multistream or pbzip2's.
 
 A block belongs to the byte range in which its mark starts. Wherever a file is cut into ranges, exactly one reader
-decodes each block, and no block is missed unnoticed: a reader checks the bits behind each of its blocks, which must be
+decodes each block, and no block is missed unnoticed: a reader checks the bits after each of its blocks, which must be
 the mark of another block (which the next range's reader finds) or the end of a stream.
 
 Each block is compared with its checksum. A stream has one more, of its blocks' checksums: a reader compares it where it
 has read the stream from its head to its end. A stream that ranges cut is read by several readers, which do not compare
 it. `Bzip2Streams` compares the checksums of all streams of a file while the file's own is computed: a block's checksum
-stands behind its mark, so that it is enough to find the marks, and nothing is unpacked.
+stands after its mark, so that it is enough to find the marks, and nothing is unpacked.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from maskmill.text.file_kinds import container_of
 
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
 _READ_BYTES = 512 << 10
-_USUAL_BLOCK = 500 << 10  # so that the first block, behind a dump's header, is in what is read at first
+_USUAL_BLOCK = 500 << 10  # so that the first block, after a dump's header, is in what is read at first
 _LARGEST_BLOCK = 2_400_000
 _MARK_BITS = 48
 _END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
@@ -40,7 +40,7 @@ _Step = TypeVar("_Step")
 
 
 class Bzip2Blocks:
-    """Decodes the blocks whose marks start in bytes [start, end) of a file, and then those behind them.
+    """Decodes the blocks whose marks start in bytes [start, end) of a file, and then those after them.
 
     Args:
       file: the raw file; it is read once, in order, from `start` on.
@@ -48,9 +48,9 @@ class Bzip2Blocks:
       path: the file's name, for messages.
       start, end: the byte range. A range that starts at 0 must start with a stream's head.
       starts_at_head: whether another range starts with a stream's head, too.
-      keep_truncated: whether a file that is cut off ends behind its last whole block, instead of raising an error.
+      keep_truncated: whether a file that is cut off ends after its last whole block, instead of raising an error.
 
-    is_truncated: whether the reader has come upon the cut of a file that is cut off. stream_end: the byte behind the
+    is_truncated: whether the reader has come upon the cut of a file that is cut off. stream_end: the byte after the
     last stream whose end has been read; None before.
 
     Raises:
@@ -76,7 +76,7 @@ class Bzip2Blocks:
         self._path = path
         self._end_bit = end * 8
         self._enter(start)
-        self._next_bit: int | None = None  # of the next block's mark in the file; None behind the last block
+        self._next_bit: int | None = None  # of the next block's mark in the file; None after the last block
         # Whether a block does start at the next mark: the first mark of a range may be one by chance.
         self._is_certain = False
         self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
@@ -92,7 +92,7 @@ class Bzip2Blocks:
             self._next_bit = self._find(start * 8)
 
     def _enter(self, byte: int) -> None:
-        """Reads the file from this byte on."""
+        """Read the file from this byte on."""
         self._file.seek(byte)
         self._window = np.zeros(kernels.PADDING, np.uint8)
         self._words = kernels.words_of(self._window)
@@ -105,11 +105,11 @@ class Bzip2Blocks:
 
     @property
     def last_is_read(self) -> bool:
-        """Whether the range has no further block. True as soon as `read` has returned the last one."""
+        """True if the range has no further block. True as soon as `read` has returned the last one."""
         return self._next_bit is None or self._next_bit >= self._end_bit
 
     def read(self) -> bytes:
-        """The next block, decoded; b"" behind the last one of the file.
+        """Return the next block, decoded; b"" after the last one of the file.
 
         Raises:
           UnusableInputError: the file is damaged or cut off; the message names the byte.
@@ -135,7 +135,9 @@ class Bzip2Blocks:
         return block
 
     def _unless_cut(self, step: Callable[[int], _Step | None], place: int) -> _Step | None:
-        """What a step gives; None where it comes upon the cut of a file whose bytes in front of the cut are wanted."""
+        """Return what a step gives; None where it comes upon the cut of a file whose bytes in front of the cut are
+        wanted.
+        """
         try:
             return step(place)
         except CutOffError:
@@ -157,7 +159,9 @@ class Bzip2Blocks:
         return self._window.size - kernels.PADDING
 
     def _ensure(self, byte: int, count: int) -> bool:
-        """Reads on until the window has `count` bytes from `byte` of the file on; False where the file ends before."""
+        """Read on until the window has `count` bytes from `byte` of the file on; return False where the file ends
+        before.
+        """
         while self._window_start + self._window_size() < byte + count and not self._at_end_of_file:
             more = self._file.read(max(_READ_BYTES, byte + count - self._window_start - self._window_size()))
             if not more:
@@ -176,7 +180,7 @@ class Bzip2Blocks:
         return self._window_start + self._window_size() >= byte + count
 
     def _find(self, first_bit: int) -> int | None:
-        """The first mark of a block in the range that starts at or behind `first_bit`, or None."""
+        """Return the first mark of a block in the range that starts at or after `first_bit`, or None."""
         byte = first_bit // 8
         while byte * 8 < self._end_bit:
             complete = self._ensure(byte, _READ_BYTES)
@@ -201,7 +205,7 @@ class Bzip2Blocks:
         return int(self._result[kernels.BLOCK_END]) + self._window_start * 8
 
     def _decode(self, bit: int) -> bytes | None:
-        """The block whose mark starts at `bit`, or None where it is damaged."""
+        """Return the block whose mark starts at `bit`, or None where it is damaged."""
         ahead = _USUAL_BLOCK
         while True:
             complete = self._ensure(bit // 8, ahead)
@@ -230,7 +234,7 @@ class Bzip2Blocks:
         return self._plain_bytes() if status == kernels.OK else None
 
     def _plain_bytes(self) -> bytes | None:
-        """The block whose table decode_symbols has filled, or None where it is damaged."""
+        """Return the block whose table decode_symbols has filled, or None where it is damaged."""
         raw_size = int(self._result[kernels.SIZE])
         if raw_size > self._largest_raw:
             return None
@@ -245,7 +249,7 @@ class Bzip2Blocks:
         return plain[:size].tobytes() if checksum == self._result[kernels.CHECKSUM] else None
 
     def _behind_block(self, bit: int) -> int | None:
-        """The mark of the block that follows the one that ends at `bit`; None at the end of the file."""
+        """Return the mark of the block that follows the one that ends at `bit`; None at the end of the file."""
         self._ensure(bit // 8, _BETWEEN_BLOCKS)
         last_bit = (self._window_start + self._window_size()) * 8
         if bit + _MARK_BITS > last_bit:
@@ -261,7 +265,7 @@ class Bzip2Blocks:
         return self._behind_stream((bit + _END_OF_STREAM_BITS + 7) // 8)
 
     def _check_stream(self, bit: int) -> None:
-        """Compares the checksum of the stream that ends, which is at `bit`, with that of its blocks, where known."""
+        """Compare the checksum of the stream that ends, which is at `bit`, with that of its blocks, where known."""
         stored = kernels.bits_at(self._words, bit - self._window_start * 8, _CHECKSUM_BITS)
         if self._checksum is not None and stored != self._checksum:
             raise self._damaged(bit, "the checksum of the stream that ends there is wrong")
@@ -269,7 +273,7 @@ class Bzip2Blocks:
         self.stream_end = (bit + _CHECKSUM_BITS + 7) // 8
 
     def _behind_stream(self, byte: int) -> int | None:
-        """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
+        """Return the mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
         while True:
             self._ensure(byte, _BETWEEN_BLOCKS)
             origin = byte - self._window_start
@@ -294,7 +298,7 @@ class Bzip2Blocks:
             byte += _EMPTY_STREAM_BYTES
 
     def _true_first_mark(self, candidate: int) -> int | None:
-        """The range's first true mark, where the block at its first candidate cannot be decoded.
+        """Return the range's first true mark, where the block at its first candidate cannot be decoded.
 
         48 bits inside a block can look like a mark by chance. This follows the blocks in front of the range from the
         last one that can be decoded: they lead either to the candidate, which then is a damaged block, or past it, to
@@ -319,7 +323,7 @@ class Bzip2Blocks:
 
 
 def _combined_checksum(checksum: int, of_block: int) -> int:
-    """The checksum of a stream's blocks, from that of the blocks before and that of the next one."""
+    """Return the checksum of a stream's blocks, from that of the blocks before and that of the next one."""
     return ((checksum << 1) | (checksum >> (_CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block
 
 
@@ -341,7 +345,7 @@ class MarkFinder:
         self._first_bit = 0  # of these, the first one that has not been looked at
 
     def add(self, part: bytes) -> list[Mark]:
-        """Takes the next part of the file; returns the marks, in order, whose checksum ends in it."""
+        """Take the next part of the file; return the marks, in order, whose checksum ends in it."""
         padded = bytearray().join((self._rest, part, bytes(kernels.PADDING)))
         size = len(padded) - kernels.PADDING
         end_bit = size * 8 - _END_OF_STREAM_BITS + 1  # a block's mark and checksum have as many bits
@@ -370,7 +374,7 @@ class Bzip2Streams:
         self._checksum = 0  # of its blocks so far
 
     def add(self, part: bytes) -> None:
-        """Takes the next part of the file; the first one must be long enough to tell the container.
+        """Take the next part of the file; the first one must be long enough to tell the container.
 
         Raises:
           UnusableInputError: the checksum of a stream is wrong, or the stream is damaged otherwise.
@@ -393,9 +397,10 @@ class Bzip2Streams:
 
 
 def _find_marks(padded: bytearray, first_bit: int, end_bit: int, offset: int) -> list[Mark]:
-    """The marks that start at bits [first_bit, end_bit) of bytes, in order; `offset` is that of the bytes in the file.
+    """Return the marks that start at bits [first_bit, end_bit) of bytes, in order; `offset` is that of the bytes in the
+    file.
 
-    padded: the bytes, and kernels.PADDING zeros behind them.
+    padded: the bytes, and kernels.PADDING zeros after them.
     """
     data, magics = np.frombuffer(padded, np.uint8), (kernels.BLOCK_MAGIC, kernels.END_MAGIC)
     marks = []
@@ -410,7 +415,7 @@ def _find_marks(padded: bytearray, first_bit: int, end_bit: int, offset: int) ->
 
 
 def _end_of_unpacked_stream(path: str, head: int) -> int:
-    """Unpacks the stream whose head is at byte `head`, and empty ones behind it; returns the byte behind them.
+    """Unpack the stream whose head is at byte `head`, and empty ones after it; return the byte after them.
 
     Raises:
       UnusableInputError: the stream is damaged.

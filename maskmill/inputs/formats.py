@@ -34,7 +34,7 @@ class EmptyInputError(UnusableInputError):
 
 
 def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> tuple[InputFormat, str]:
-    """The format of a file, and its container ("plain", "bz2", "gz", "xz"), by its first bytes and its name.
+    """Return the format of a file, and its container ("plain", "bz2", "gz", "xz"), by its first bytes and its name.
 
     The format is told from the bytes unpacked; it is `input_format`, which the user names, if the file can have it.
     keep_truncated: whether a file that is cut off in its first bytes is taken, too.
@@ -80,7 +80,7 @@ def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = Fals
 
 
 def _read_head(raw: BinaryIO, path: str, container: str, *, keep_truncated: bool) -> tuple[bytes, bool]:
-    """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it.
+    """Return the first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it.
 
     Of a larger file that begins with blank lines it is what follows these.
     """
@@ -95,7 +95,7 @@ def _read_head(raw: BinaryIO, path: str, container: str, *, keep_truncated: bool
 
 
 def container_of_dump(raw: BinaryIO, path: str) -> str | None:
-    """How a MediaWiki XML dump is packed; None for any other file, also one that its user takes as text.
+    """Return how a MediaWiki XML dump is packed; None for any other file, also one that its user takes as text.
 
     raw: the file, open at its start.
 
@@ -108,7 +108,9 @@ def container_of_dump(raw: BinaryIO, path: str) -> str | None:
 
 
 def lies_beside_dump(path: str) -> str | None:
-    """What a file is that Wikimedia publishes beside each dump: "the index of …"; None where it may be an input."""
+    """Return what a file is that Wikimedia publishes beside each dump: "the index of …"; None where it may be an
+    input.
+    """
     if not _MAY_LIE_BESIDE_DUMP.search(path):
         return None
     with files.open_input(path) as raw:

@@ -42,7 +42,7 @@ class FoundInputs:
 
 
 def find_inputs(matched: Sequence[files.FileInfo], input_format: str) -> FoundInputs:
-    """Finds the inputs; skips the indexes and checksums that Wikimedia publishes beside a dump.
+    """Find the inputs; skip the indexes and checksums that Wikimedia publishes beside a dump.
 
     matched: what `files.match` gives for the patterns of the inputs. input_format: "auto" or the format that the user
     names; a named format that any text can have skips nothing.
@@ -62,7 +62,7 @@ def find_inputs(matched: Sequence[files.FileInfo], input_format: str) -> FoundIn
 
 
 def refuse_output_among(patterns: Sequence[str], matched: Sequence[files.FileInfo], output: str) -> None:
-    """Refuses an output directory whose files the patterns of the inputs would match, too, at the latest the next time.
+    """Refuse an output directory whose files the patterns of the inputs would match, too, at the latest the next time.
 
     matched: the files that they match now.
 
@@ -94,7 +94,7 @@ class DateEvidence:
 
 
 def read_evidence(path: str) -> tuple[bytes, DateEvidence | None]:
-    """A file's header, and what it says of its dump's date; b"" and None for inputs that are not a dump.
+    """Return a file's header, and what it says of its dump's date; b"" and None for inputs that are not a dump.
 
     Raises:
       UnusableInputError: the file cannot be read.
@@ -120,7 +120,7 @@ def _newest_revision(path: str, raw: BinaryIO) -> str:
 
 
 def refuse_two_dates(paths: Sequence[str]) -> None:
-    """Does what `decide_dates` does about names with two dates, before the files are read.
+    """Do what `decide_dates` does about names with two dates, before the files are read.
 
     Raises:
       UnusableInputError: two files of a wiki have different dates in their names.
@@ -131,7 +131,7 @@ def refuse_two_dates(paths: Sequence[str]) -> None:
 
 
 def decide_dates(found: Sequence[tuple[str, DateEvidence | None]]) -> list[str]:
-    """The ISO date of each input, empty for one that is not a dump.
+    """Return the ISO date of each input, empty for one that is not a dump.
 
     A file whose name has a date is of that date. The other files of a wiki are of the newest date in the names of its
     files, or else of the newest revision among all their first pages.

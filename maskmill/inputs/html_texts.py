@@ -21,7 +21,7 @@ _MANY = 0.3  # the share of texts with tags from which on they are a column of H
 
 
 def refuse_html(texts: Iterable[object], path: str, column: str, input_format: str) -> None:
-    """Refuses a file whose first texts are HTML; what is no text among them does not count.
+    """Refuse a file whose first texts are HTML; what is no text among them does not count.
 
     column, input_format: of the texts; a user who names the format takes them as they are.
 
@@ -39,7 +39,9 @@ def refuse_html(texts: Iterable[object], path: str, column: str, input_format: s
 
 
 def is_html(text: str, least_pairs: int = 1) -> bool:
-    """Whether a text is marked up with HTML: it begins with a tag, has so many pairs of tags, or breaks its lines."""
+    """Return whether a text is marked up with HTML: it begins with a tag, has so many pairs of tags, or breaks its
+    lines.
+    """
     if "<" not in text:
         return False
     text = text[:_LOOKED_AT]

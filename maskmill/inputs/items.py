@@ -66,7 +66,9 @@ class CutOffError(UnusableInputError):
 
 
 def cut_off(path: str, byte: int, packing: str) -> CutOffError:
-    """The error of a packed file that ends at a byte in the middle of its data; `packing` is its container's name."""
+    """Return the error of a packed file that ends at a byte in the middle of its data; `packing` is its container's
+    name.
+    """
     return CutOffError(
         f"{path}: the file is cut off: it ends at byte {byte} in the middle of its {packing} data; "
         f"fetch it again, {OR_KEEP}."
@@ -74,25 +76,25 @@ def cut_off(path: str, byte: int, packing: str) -> CutOffError:
 
 
 def problem_of_text(text: bytes) -> str | None:
-    """Why a text that stands in a file as it is cannot be used; None where it can."""
+    """Return why a text that stands in a file as it is cannot be used; None where it can."""
     if not is_utf8(text):
         return NOT_UTF8
     return IS_HOLLOW if HOLE in text else None
 
 
 def rejected(data: bytes, reason: str) -> RejectedPage:
-    """Rejects a document without a title of its own; the beginning of `data` names it."""
+    """Reject a document without a title of its own; the beginning of `data` names it."""
     beginning = " ".join(data[:_EXCERPT_BYTES].decode("utf-8", "replace").split())
     return RejectedPage(title=beginning[:_EXCERPT_CHARACTERS], reason=reason)
 
 
 def too_large(reading: ReadOptions) -> str:
-    """The reason why a document of more than `reading.largest_page` bytes is rejected."""
+    """Return the reason why a document of more than `reading.largest_page` bytes is rejected."""
     return f"the document is larger than {reading.largest_page:,} bytes"
 
 
 def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:
-    """Refuses a file if none of its first records can be used, all for the same cause.
+    """Refuse a file if none of its first records can be used, all for the same cause.
 
     records: the first ones of the file, or all. reading: names the columns of the text and of the id.
 
@@ -139,7 +141,7 @@ def _shown_columns(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:
-    """The document that a record (of JSON lines, of Parquet) holds.
+    """Return the document that a record (of JSON lines, of Parquet) holds.
 
     record: its values by column. source: the record as the file has it; its beginning names the record if it is
     rejected. reading: names the columns of the text and of the id.

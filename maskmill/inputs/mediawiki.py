@@ -62,7 +62,7 @@ class Page:
 
 
 def check_closed(path: str, container: str, size: int) -> None:
-    """Checks the last bytes of a dump that can be entered at any byte: a cut is found before the run, not at its end.
+    """Check the last bytes of a dump that can be entered at any byte: a cut is found before the run, not at its end.
 
     Raises:
       UnusableInputError: the dump does not end with </mediawiki>, or its end is damaged.
@@ -72,7 +72,7 @@ def check_closed(path: str, container: str, size: int) -> None:
 
 
 def _is_closed(path: str, container: str, size: int, keep_truncated: bool) -> bool:
-    """Whether a dump that can be entered at any byte ends with </mediawiki>."""
+    """Return whether a dump that can be entered at any byte ends with </mediawiki>."""
     tail = b""
     for back in (*_TAIL_ATTEMPTS, size):
         start = max(0, size - back)
@@ -94,13 +94,13 @@ def _not_closed(path: str) -> UnusableInputError:
 
 
 def read_header(path: str) -> bytes:
-    """The header of a file, as `header_of`."""
+    """Return the header of a file, as `header_of`."""
     with files.open_input(path) as raw:
         return header_of(raw, path)
 
 
 def header_of(raw: BinaryIO, path: str) -> bytes:
-    """The XML of a dump in front of its first page (<mediawiki>, <siteinfo>); b"" for other inputs.
+    """Return the XML of a dump in front of its first page (<mediawiki>, <siteinfo>); b"" for other inputs.
 
     raw: the file, open at its start.
 
@@ -126,14 +126,14 @@ def header_of(raw: BinaryIO, path: str) -> bytes:
 
 
 def site_base(header: bytes) -> str:
-    """The address in front of a page's title: https://en.wikipedia.org/wiki; empty where the header has none."""
+    """Return the address in front of a page's title: https://en.wikipedia.org/wiki; empty where the header has none."""
     return _element(header, b"base").decode("utf-8", "replace").rpartition("/")[0]
 
 
 def read_pages(
     source: Source, path: str, is_first: bool, reading: ReadOptions, header: bytes = b""
 ) -> Iterator[Page | RejectedPage | CutOff]:
-    """The pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
+    """Return the pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
 
     Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
 
@@ -162,7 +162,7 @@ class _PageReader:
         self._view, self._words = kernels.views_of(self._window.data)
 
     def pages(self) -> Iterator[Page | RejectedPage | CutOff]:
-        """The pages that start in the range."""
+        """Yield the pages that start in the range."""
         at = 0
         while (start := self._find_page(at)) is not None:
             status, start = self._scan(start)
@@ -177,7 +177,7 @@ class _PageReader:
             yield CutOff(title=None)
 
     def _find_page(self, at: int) -> int | None:
-        """The index of the first page at or behind `at`; None where the range has no further page."""
+        """Return the index of the first page at or after `at`; None where the range has no further page."""
         is_closed = False
         while True:
             data = self._window.data
@@ -197,7 +197,7 @@ class _PageReader:
             return None
 
     def _ends_closed(self) -> bool:
-        """Whether the file ends with its closing tag, of which the range may hold only a part."""
+        """Return whether the file ends with its closing tag, of which the range may hold only a part."""
         source = self._source
         return is_splittable(source.container) and _is_closed(self._path, source.container, source.end, True)
 
@@ -207,7 +207,7 @@ class _PageReader:
         return is_more
 
     def _scan(self, start: int) -> tuple[int, int]:
-        """Fills the marks of the page at `start`, and reads more until the page is complete or too large.
+        """Fill the marks of the page at `start`, and read more until the page is complete or too large.
 
         Returns:
           What `scan_page` returned last, and where the page starts now.
@@ -228,7 +228,7 @@ class _PageReader:
         return status, start
 
     def _namespace_of(self, title: bytes) -> int:
-        """The namespace of a page in a schema without <ns>; only this needs the header."""
+        """Return the namespace of a page in a schema without <ns>; only this needs the header."""
         return self._site.namespace_of(title) if b":" in title else 0
 
     @functools.cached_property
@@ -236,7 +236,7 @@ class _PageReader:
         return Site.parse(self._header or read_header(self._path))
 
     def _page(self, status: int, marks: list[int]) -> Page | RejectedPage:
-        """The page that the marks describe, or why it cannot be used."""
+        """Return the page that the marks describe, or why it cannot be used."""
         try:
             if status == kernels.NOT_CLOSED:
                 raise _UnusablePageError("the page is not closed")
@@ -247,7 +247,7 @@ class _PageReader:
             return RejectedPage(title=_title_for_people(self._window.data, marks), reason=str(error))
 
     def _usable_page(self, marks: list[int]) -> Page:
-        """The page that the marks describe; raises _UnusablePageError where it cannot be used."""
+        """Return the page that the marks describe; raises _UnusablePageError where it cannot be used."""
         data = self._window.data
         _check_parts(data, marks)
         title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]].strip()
@@ -291,7 +291,7 @@ class _UnusablePageError(Exception):
 
 
 def _check_parts(data: bytes, marks: list[int]) -> None:
-    """Raises _UnusablePageError for the first part that a page lacks, or that cannot be used."""
+    """Raise _UnusablePageError for the first part that a page lacks, or that cannot be used."""
     for is_wrong, reason in (
         (marks[kernels.TITLE] < 0, "the page has no title"),
         (marks[kernels.PAGE_ID] < 0, "the page's id is missing, or no number"),
@@ -310,7 +310,7 @@ def _check_parts(data: bytes, marks: list[int]) -> None:
 
 
 def _start_of_cut_tag(data: bytes, at: int) -> int:
-    """The first index behind `at` from which on `data` may be the beginning of a tag that its end cuts off."""
+    """Return the first index after `at` from which on `data` may be the beginning of a tag that its end cuts off."""
     begin = data.rfind(b"<", max(at, len(data) - len(_CLOSING)))
     if begin >= 0 and (_PAGE.startswith(data[begin:]) or _CLOSING.startswith(data[begin:])):
         return begin
@@ -318,7 +318,7 @@ def _start_of_cut_tag(data: bytes, at: int) -> int:
 
 
 def _drop_old_revisions(window: Window, start: int) -> None:
-    """Drops all revisions but the last one of those read so far: a page's history can be far larger than memory."""
+    """Drop all revisions but the last one of those read so far: a page's history can be far larger than memory."""
     first = window.data.find(_REVISION, start)
     last = window.data.rfind(_REVISION, start)
     if first < last:
@@ -326,12 +326,12 @@ def _drop_old_revisions(window: Window, start: int) -> None:
 
 
 def _slice(data: bytes, marks: list[int], begin: int, end: int) -> bytes:
-    """The bytes between two marks; b"" where the part is missing."""
+    """Return the bytes between two marks; b"" where the part is missing."""
     return data[marks[begin] : marks[end]] if marks[begin] >= 0 else b""
 
 
 def _title_for_people(data: bytes, marks: list[int]) -> str:
-    """A page's title as a message shows it, whatever is wrong with the page."""
+    """Return a page's title as a message shows it, whatever is wrong with the page."""
     if marks[kernels.TITLE] < 0:
         return "(no title)"
     title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]][:_LONGEST_SHOWN_TITLE]
@@ -339,14 +339,16 @@ def _title_for_people(data: bytes, marks: list[int]) -> str:
 
 
 def _element(data: bytes, name: bytes) -> bytes:
-    """The content of the first element of a name, still escaped; b"" if there is none."""
+    """Return the content of the first element of a name, still escaped; b"" if there is none."""
     begin = data.find(b"<" + name + b">")
     end = data.find(b"</" + name + b">", begin)
     return data[begin + len(name) + 2 : end].strip() if 0 <= begin < end else b""
 
 
 def _plain(text: bytes) -> bytes | None:
-    """What text with CDATA sections, comments and processing instructions says; None where it cannot be resolved."""
+    """Return what text with CDATA sections, comments and processing instructions says; None where it cannot be
+    resolved.
+    """
     parts = []
     at = 0
     for section in _SECTION.finditer(text):
@@ -358,7 +360,7 @@ def _plain(text: bytes) -> bytes | None:
 
 
 def _unescaped(text: bytes) -> bytes | None:
-    """Resolves XML's references and line ends; None where XML does not know a reference."""
+    """Resolve XML's references and line ends; None where XML does not know a reference."""
     plain = np.empty(len(text), np.uint8)
     view, words = kernels.views_of(text)
     size = kernels.unescape(view, words, 0, len(text), plain)

@@ -16,7 +16,7 @@ _TASKS = "maskmill.inputs.parquet_documents"
 def unit_bounds(
     path: str, size: int, reading: ReadOptions | None, unit_bytes: int, *, takes_html: bool = True
 ) -> list[int]:
-    """The byte offsets at which a Parquet file is cut into units: 0, starts of row groups, its size.
+    """Return the byte offsets at which a Parquet file is cut into units: 0, starts of row groups, its size.
 
     size: of the file, in bytes. reading: names the columns that the file must have; None: they are not checked.
     unit_bytes: the size that a unit reaches, but for the last one.
@@ -35,7 +35,7 @@ def unit_bounds(
 
 
 def read_documents(path: str, start: int, end: int, reading: ReadOptions) -> Iterator[Document | RejectedPage]:
-    """The documents of the row groups that start in bytes [start, end) of a file, in order.
+    """Yield the documents of the row groups that start in bytes [start, end) of a file, in order.
 
     Raises:
       UnusableInputError: the file is damaged, a column is missing, or the text's column holds no text.

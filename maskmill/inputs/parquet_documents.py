@@ -29,7 +29,7 @@ _SHOWN_CHARACTERS = 200  # of a value of a record that is rejected
 
 
 def row_group_starts(file: BinaryIO, path: str, reading: ReadOptions | None, takes_html: bool) -> Iterator[int]:
-    """Yields the offset of the first byte of each row group.
+    """Yield the offset of the first byte of each row group.
 
     Args:
       reading: names the columns that the file must have; None: they are not checked.
@@ -55,7 +55,7 @@ def row_group_starts(file: BinaryIO, path: str, reading: ReadOptions | None, tak
 
 
 def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
-    """The texts of the first rows that are UTF-8."""
+    """Yield the texts of the first rows that are UTF-8."""
     with explained(path):
         batch = next(parquet.iter_batches(_FIRST_ROWS, columns=[column], use_threads=False), None)
         for value in () if batch is None else batch.column(0):
@@ -66,7 +66,7 @@ def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
 def documents(
     file: BinaryIO, path: str, reading: ReadOptions, start: int, end: int
 ) -> Iterator[Document | RejectedPage]:
-    """Yields the document of each row of the row groups that start in bytes [start, end).
+    """Yield the document of each row of the row groups that start in bytes [start, end).
 
     Raises:
       UnusableInputError: the file is damaged, or lacks a column, or holds something else in it.
@@ -90,7 +90,9 @@ def documents(
 
 
 def _check_columns(schema: Any, path: str, reading: ReadOptions) -> list[str]:
-    """The columns that `reading` names; raises UnusableInputError where the file lacks one or holds something else."""
+    """Return the columns that `reading` names; raises UnusableInputError where the file lacks one or holds something
+    else.
+    """
     with explained(path):
         present = ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
         wanted = [(reading.text_column, "--text_column", "text", _is_text)]
@@ -148,7 +150,7 @@ def _documents_of(batch: Any, reading: ReadOptions) -> Iterator[Document | Rejec
 
 
 def _document_of_row(batch: Any, row: int, reading: ReadOptions) -> Document | RejectedPage:
-    """The document of a row, some of whose values may not be UTF-8, as pyarrow does not check."""
+    """Return the document of a row, some of whose values may not be UTF-8, as pyarrow does not check."""
     try:
         (record,) = batch.slice(row, 1).to_pylist()
     except UnicodeDecodeError:
@@ -159,6 +161,6 @@ def _document_of_row(batch: Any, row: int, reading: ReadOptions) -> Document | R
 
 
 def _beginning(record: dict[str, Any]) -> bytes:
-    """A record as messages show it, with values that are not too long."""
+    """Return a record as messages show it, with values that are not too long."""
     shown = {name: value[:_SHOWN_CHARACTERS] if isinstance(value, str) else value for name, value in record.items()}
     return str(shown).encode("utf-8", "replace")

@@ -27,7 +27,9 @@ def plain_text(text: bytes) -> bytes:
 
 
 def _may_have_controls(text: bytes) -> bool:
-    """Whether a text has any byte that `plain_text` may change: a fraction of its work, and enough for most texts."""
+    """Return whether a text has any byte that `plain_text` may change: a fraction of its work, and enough for most
+    texts.
+    """
     low = np.count_nonzero(np.frombuffer(text, np.uint8) < ord(" "))
     return (
         low != text.count(b"\n") + text.count(b"\t")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 # The names that every wiki understands: https://www.mediawiki.org/wiki/Help:Namespaces.
-_NAMED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category")  # 2, 4, …; behind each is its talk
+_NAMED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category")  # 2, 4, …; after each is its talk
 CANONICAL_NAMESPACES = {-2: "Media", -1: "Special", 1: "Talk"} | {
     number: name
     for place, of_pages in enumerate(_NAMED, 1)
@@ -44,13 +44,13 @@ class Site:
         return {name.encode(): number for number, names in self.namespaces.items() for name in names}
 
     def namespace_of(self, title: bytes) -> int:
-        """The namespace of a page by its title's prefix."""
+        """Return the namespace of a page by its title's prefix."""
         prefix, colon, _ = title.partition(b":")
         return self.namespace_numbers.get(prefix, 0) if colon else 0
 
     @classmethod
     def parse(cls, header: bytes) -> "Site":
-        """Reads the XML before a dump's first `<page>` (export schemas 0.3 to 0.11); the default for b""."""
+        """Read the XML before a dump's first `<page>` (export schemas 0.3 to 0.11); the default for b""."""
         text = header.decode("utf-8", "replace")
         sitename = re.search(r"<sitename>([^<]*)</sitename>", text)
         case = re.search(r"<case>\s*([a-z-]+)\s*</case>", text)
@@ -63,7 +63,9 @@ class Site:
 
 
 def other_project(header: bytes) -> str:
-    """The project that a dump's header names, with its host; empty for a Wikipedia, and where the header names none."""
+    """Return the project that a dump's header names, with its host; empty for a Wikipedia, and where the header names
+    none.
+    """
     text = header.decode("utf-8", "replace")
     host, database, name = (
         match[1].strip() if (match := re.search(pattern, text)) else ""
@@ -79,7 +81,9 @@ def other_project(header: bytes) -> str:
 
 
 def _language(header: str) -> str:
-    """The language by `xml:lang`, but by the host's first label where the former only repeats MediaWiki's default."""
+    """Return the language by `xml:lang`, but by the host's first label where the former only repeats MediaWiki's
+    default.
+    """
     base = re.search(r"<base>\s*https?://([a-z][a-z0-9-]*)\.(?:m\.)?wik", header)
     host_label = base[1] if base else ""
     attribute = re.search(r"<mediawiki\b[^>]*\bxml:lang=[\"']([A-Za-z0-9-]+)[\"']", header)
@@ -90,7 +94,7 @@ def _language(header: str) -> str:
 
 
 def _namespaces(header: str) -> dict[int, tuple[str, ...]]:
-    """The names of each namespace: the local one first, then the canonical one."""
+    """Return the names of each namespace: the local one first, then the canonical one."""
     namespaces: dict[int, tuple[str, ...]] = {key: (name,) for key, name in CANONICAL_NAMESPACES.items()}
     pattern = r"<namespace\b[^>]*?\bkey=[\"'](-?\d+)[\"'][^>]*?(?:/>|>([^<]*)</namespace>)"
     for key, name in re.findall(pattern, header):

@@ -1,6 +1,6 @@
 """The plain bytes of a byte range of an input file, however the file is packed, and a window that slides over them.
 
-A source gives the bytes that its range owns and then, as long as its reader asks, those behind them, so that the reader
+A source gives the bytes that its range owns and then, as long as its reader asks, those after them, so that the reader
 can finish the last record of the range. Plain and bzip2 files can be entered anywhere; gzip and xz files cannot, so
 they have only one range.
 """
@@ -19,14 +19,14 @@ from maskmill.storage import files
 from maskmill.storage.read_ahead import LOOK_BYTES
 
 _XZ_END = b"YZ"  # the last bytes of a stream; zeros may follow
-_XZ_PADDING = 64 << 10  # bytes looked at behind them
+_XZ_PADDING = 64 << 10  # bytes looked at after them
 _CHUNK = 1 << 20
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header
 _XZ_MEMORY = 1 << 30  # a hostile file could ask for a dictionary of 4 GB
 
 
 def is_splittable(container: str) -> bool:
-    """Whether a file in a container can be entered at any byte."""
+    """Return whether a file in a container can be entered at any byte."""
     return container in ("plain", "bz2")
 
 
@@ -64,7 +64,7 @@ class Source:
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self._bytes_read = 0
-        # What begins in a range, as its last page, ends a little behind it.
+        # What begins in a range, as its last page, ends a little after it.
         behind = None if end is None else end + LOOK_BYTES
         self._raw = files.open_input(path, start, behind) if raw is None else raw
         self._is_own = raw is None
@@ -89,7 +89,9 @@ class Source:
         self._note_end_of_range()
 
     def read(self) -> bytes:
-        """The next plain bytes, at least one and (but for a bomb) at most some MB; b"" at the end of the file."""
+        """Return the next plain bytes, at least one and (but for a bomb) at most some MB; b"" at the end of the
+        file.
+        """
         try:
             chunk = next(self._chunks, b"")
         except CutOffError:
@@ -110,7 +112,7 @@ class Source:
             self.own = self._bytes_read
 
     def close(self) -> None:
-        """Closes the file, unless it was open before."""
+        """Close the file, unless it was open before."""
         if self._is_own:
             self._raw.close()
 
@@ -122,7 +124,7 @@ class Source:
 
 
 def check_end(path: str, container: str, size: int) -> None:
-    """Checks the last bytes of a file of `size` bytes, where they tell a file that is cut off before it is read.
+    """Check the last bytes of a file of `size` bytes, where they tell a file that is cut off before it is read.
 
     Raises:
       CutOffError: they are not those of a whole file.
@@ -192,7 +194,7 @@ def _unpacked_chunks(raw: BinaryIO, path: str, packing: _Packing) -> Iterator[by
 
 
 def _skip_zeros(raw: BinaryIO, packed: bytes) -> bytes:
-    """Skips the zeros that may fill up a file behind a gzip member or an xz stream; b"" at the end of the file."""
+    """Skip the zeros that may fill up a file after a gzip member or an xz stream; b"" at the end of the file."""
     while not packed.strip(b"\0"):
         packed = raw.read(_CHUNK)
         if not packed:
@@ -234,15 +236,15 @@ class Window:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the end of the data is the cut of a file that is cut off."""
+        """True if the end of the data is the cut of a file that is cut off."""
         return self._source.is_truncated
 
     def is_own(self, index: int) -> bool:
-        """Whether data[index] belongs to the source's range; `index` may lie behind the data."""
+        """Return whether data[index] belongs to the source's range; `index` may lie after the data."""
         return self._source.own is None or self._base + index < self._source.own
 
     def slide(self, index: int) -> bool:
-        """Drops the bytes in front of data[index] and reads more; False at the end of the file.
+        """Drop the bytes in front of data[index] and read more; return False at the end of the file.
 
         It reads at least as much as it keeps, so that a record of any length costs linear time.
         """
@@ -259,17 +261,17 @@ class Window:
         return len(parts) > 1
 
     def cut(self, start: int, end: int) -> None:
-        """Removes data[start:end]; the bytes behind it keep their place in the source."""
+        """Remove data[start:end]; the bytes after it keep their place in the source."""
         self.data = self.data[:start] + self.data[end:]
         self._base += end - start
 
     def find_end(
         self, start: int, mark: re.Pattern[bytes], *, unsure: Callable[[bytes], int], largest: int
     ) -> tuple[int, int]:
-        """Looks for the mark that ends the record at data[start], and reads more where it must.
+        """Look for the mark that ends the record at data[start], and read more where it must.
 
         Args:
-          start: where the record starts; the mark starts behind it.
+          start: where the record starts; the mark starts after it.
           mark: what ends it.
           unsure: as in Marks.
           largest: the most bytes that a record may have.
@@ -291,7 +293,9 @@ class Window:
         return (end if end - start <= largest else TOO_LARGE), start
 
     def records(self, marks: Marks, largest: int) -> Iterator[tuple[int, int]]:
-        """The records whose mark the source's range owns: the index of each, and what `find_end` says of its end."""
+        """Yield the records whose mark the source's range owns: the index of each, and what `find_end` says of its
+        end.
+        """
         at = 0
         while True:
             found = marks.start.search(self.data, at)

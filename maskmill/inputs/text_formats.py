@@ -49,7 +49,7 @@ _REVERSED_BLANKS = re.compile(
     rb"(?:\xc2|\x9a?\xe1|[\x80\x81]?\xe2|\x80?\xe3)?"
     rb"(?:[\s\x1c-\x1f]|[\x85\xa0]\xc2|\x80\x9a\xe1|(?:[\x80-\x8a\xa8\xa9\xaf]\x80|\x9f\x81)\xe2|\x80\x80\xe3)*+"
 )
-# The last byte of a line end: "\r\n" and "\r\r\n" are one, a lone "\r" is one. Two bytes behind a "\r" tell.
+# The last byte of a line end: "\r\n" and "\r\r\n" are one, a lone "\r" is one. Two bytes after a "\r" tell.
 _LINE_END = rb"(?:\n|\r(?=[^\r\n]|\r[^\n]))"
 _LONGEST_LINE_END = 3
 _BLANK_LAST_LINE = re.compile(rb"[\r\n]" + _BLANK + rb"*+\Z")
@@ -57,13 +57,13 @@ BLANK_LINE = re.compile(_LINE_END + rb"(?:" + _BLANK + rb"|\r(?=\r?\n))*" + _LIN
 
 
 def _start_of_last_line(data: bytes) -> int:
-    """The first index from which on `data` may be the beginning of a tag of <doc> that its end cuts off."""
+    """Return the first index from which on `data` may be the beginning of a tag of <doc> that its end cuts off."""
     begin = data.find(b"\n", max(0, len(data) - len(_CLOSING) + 1))
     return begin if begin >= 0 else len(data)
 
 
 def _start_of_last_blank_lines(data: bytes) -> int:
-    """The index from which on `data` may be the beginning of a blank line that its end cuts off.
+    """Return the index from which on `data` may be the beginning of a blank line that its end cuts off.
 
     Of the white space at the end of `data`, these are the last two line ends, of up to three bytes each, and what
     follows them.
@@ -82,7 +82,7 @@ def _start_of_last_blank_lines(data: bytes) -> int:
 _ELEMENTS = Marks(re.compile(rb"\n(?=<doc )"), re.compile(rb"\n<(?:/doc>|doc )"), _start_of_last_line)
 _LINES = Marks(re.compile(rb"\n"), re.compile(rb"\n"), len)
 _TEXTS = Marks(
-    # Behind it a whole character that is no blank, as far as its first bytes tell.
+    # After it a whole character that is no blank, as far as its first bytes tell.
     re.compile(BLANK_LINE.pattern + rb"(?=" + _BLANK + rb"*+(?:[^\r\n\xc2\xe1-\xe3]|\xc2.|[\xe1-\xe3]..))", re.DOTALL),
     BLANK_LINE,
     _start_of_last_blank_lines,
@@ -90,7 +90,7 @@ _TEXTS = Marks(
 
 
 def read_doc_elements(source: Source, path: str, is_first: bool, reading: ReadOptions) -> Items:
-    """The <doc> elements that start in a source's range, in order.
+    """Return the <doc> elements that start in a source's range, in order.
 
     Raises:
       UnusableInputError: the file is damaged, or its last element is not closed.
@@ -112,7 +112,7 @@ def read_doc_elements(source: Source, path: str, is_first: bool, reading: ReadOp
 
 
 def _parse_element(element: bytes) -> Document | RejectedPage:
-    """The document of an element, given from the line end in front of its start tag up to its closing tag."""
+    """Return the document of an element, given from the line end in front of its start tag up to its closing tag."""
     tag = _TAG.match(element[:_LONGEST_TAG])
     if tag is None:
         return rejected(element, "the <doc> tag has no id and title")
@@ -127,7 +127,7 @@ def _parse_element(element: bytes) -> Document | RejectedPage:
 
 
 def check_columns(path: str, container: str, size: int, reading: ReadOptions, *, takes_html: bool) -> None:
-    """Checks the lines at a file's beginning (1 MB) for the columns that `reading` names, before the run begins.
+    """Check the lines at a file's beginning (1 MB) for the columns that `reading` names, before the run begins.
 
     A single bad line is rejected while the file is read; this finds what is wrong with all lines.
 
@@ -164,7 +164,7 @@ def _object(line: bytes) -> Any:
 
 
 def read_json_lines(source: Source, path: str, is_first: bool, reading: ReadOptions) -> Items:
-    """The documents of the lines that start in a source's range, in order.
+    """Return the documents of the lines that start in a source's range, in order.
 
     Raises:
       UnusableInputError: the file is damaged or cut off.
@@ -193,7 +193,7 @@ def _parse_line(line: bytes, reading: ReadOptions) -> Document | RejectedPage:
 
 
 def read_texts(source: Source, path: str, is_first: bool, reading: ReadOptions) -> Items:
-    """The texts that start in a source's range, in order; `reading.text_documents` says what a document is.
+    """Return the texts that start in a source's range, in order; `reading.text_documents` says what a document is.
 
     Raises:
       UnusableInputError: the file is damaged or cut off.

@@ -1,7 +1,7 @@
 """Units: how input files of every format are cut into pieces of work, and read piece by piece.
 
 A unit is a byte range of an input file. A page (document, line) belongs to the unit in which it starts; the unit's
-reader reads on behind the unit's end to finish it. So the sequence of pages over all units of a file depends neither
+reader reads on after the unit's end to finish it. So the sequence of pages over all units of a file depends neither
 on where the file is cut nor on how it is packed, and no index is needed.
 """
 
@@ -124,7 +124,7 @@ def plan_units(
     unit_bytes: int | None = None,
     allow_empty: bool = False,
 ) -> list[Unit]:
-    """Cuts files into units, in order. It reads only the head of each file and, where it can, the tail.
+    """Cut files into units, in order. It reads only the head of each file and, where it can, the tail.
 
     Args:
       input_format: "auto" or the format of all files.
@@ -166,7 +166,7 @@ def _bounds(
     *,
     takes_html: bool,
 ) -> list[int]:
-    """The byte offsets at which a file is cut: 0, …, its size."""
+    """Return the byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
     if found_format == "jsonl" and reading is not None:
         text_formats.check_columns(file.path, container, file.size, reading, takes_html=takes_html)
@@ -187,7 +187,7 @@ def _bounds(
 def read_unit(
     unit: Unit, reading: ReadOptions, header: bytes = b""
 ) -> Iterator[Page | Document | RejectedPage | CutOff]:
-    """The pages or documents that start in a unit, in order; one that cannot be used is rejected, never left out.
+    """Yield the pages or documents that start in a unit, in order; one that cannot be used is rejected, never left out.
 
     header: as in InputFile, if it is known.
 

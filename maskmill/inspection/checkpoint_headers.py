@@ -114,7 +114,7 @@ def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
 
 
 def _found(path: str, ranges: ByteRanges) -> str:
-    """The checkpoint that a path means: of a directory its newest."""
+    """Return the checkpoint that a path means: of a directory its newest."""
     prefix = _TENSORFLOW_FILE.sub("", path)
     if ranges.exists(f"{prefix}.index"):
         return prefix
@@ -139,7 +139,7 @@ def _damaged(path: str) -> UnusableInputError:
 
 
 def _of_safetensors(path: str, ranges: ByteRanges, metadata: dict[str, str]) -> list[StoredArray]:
-    """The arrays of a safetensors file; adds its metadata."""
+    """Return the arrays of a safetensors file; adds its metadata."""
     size = ranges.size(path)
     try:
         length = int.from_bytes(ranges.read(path, 0, min(size, _LENGTH)).tobytes(), "little")
@@ -157,7 +157,7 @@ def _of_safetensors(path: str, ranges: ByteRanges, metadata: dict[str, str]) -> 
 
 
 def _of_tensorflow(prefix: str) -> list[StoredArray]:
-    """The arrays of a TensorFlow checkpoint, by TensorFlow."""
+    """Return the arrays of a TensorFlow checkpoint, by TensorFlow."""
     try:
         from tensorflow import errors, train
     except ImportError:

@@ -110,14 +110,14 @@ class DecodedExample:
         ]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the row as words, its masks in colours."""
+        """Return what a notebook shows: the row as words, its masks in colours."""
         rows = "".join(f"<p dir='auto'>{marked(part)}</p>" for _, part in self.parts)
         place = f"Record {self.record:,} of {self.file}" + (f", label: {self.label}" if self.label else "")
         return f"<div class='maskmill'><style>{_MARKS}</style><p>{escaped(place)}</p>{rows}</div>"
 
 
 def marked(pieces: Sequence[DecodedPiece]) -> str:
-    """Neighbouring pieces as HTML: a `mark` around each that is to be predicted, with what stands there."""
+    """Return neighbouring pieces as HTML: a `mark` around each that is to be predicted, with what stands there."""
     parts = []
     for place, piece in enumerate(pieces):
         word, seen = (html.escape(shown(part)) for part in (piece.surface or piece.text, piece.text))
@@ -127,7 +127,7 @@ def marked(pieces: Sequence[DecodedPiece]) -> str:
 
 
 def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> str:
-    """The text of pieces, masks undone. special: whether [CLS] and [SEP] are in it."""
+    """Return the text of pieces, masks undone. special: whether [CLS] and [SEP] are in it."""
     parts = [
         ("" if piece.goes_on else " ") + piece.surface
         for piece in pieces
@@ -156,7 +156,7 @@ class Words:
         self._added: dict[int, bytes] = {}
 
     def piece(self, id: int) -> str:
-        """The piece of an id, as the vocabulary has it."""
+        """Return the piece of an id, as the vocabulary has it."""
         return self._pieces.get(id, f"id {id}")
 
     def added(self, id: int) -> bytes:
@@ -176,11 +176,12 @@ class Words:
         return f" {piece}".encode(errors="surrogatepass")
 
     def goes_on(self, id: int) -> bool:
-        """Whether no blank stands before a piece within a sentence."""
+        """Return whether no blank stands before a piece within a sentence."""
         return not self.added(id).startswith(b" ")
 
     def surfaces(self, ids: Sequence[int], special: Sequence[bool]) -> list[str]:
-        """What each piece of a row adds to its text; a character that is cut across pieces is added by the last one.
+        """Return what each piece of a row adds to its text; a character that is cut across pieces is added by the last
+        one.
 
         special: for each, whether it is not text.
         """
@@ -197,7 +198,7 @@ class Words:
         return surfaces
 
     def joined(self, ids: Iterable[int], special_ids: Set[int]) -> str:
-        """The text of pieces, with a blank for special ones."""
+        """Return the text of pieces, with a blank for special ones."""
         added = (b" " if id in special_ids else self.added(id) for id in ids)
         return b"".join(added).decode(errors="backslashreplace").strip()
 
@@ -232,7 +233,7 @@ class RowDecoder:
         return self.data_set.special_ids or self.vocabulary.special_ids
 
     def decode(self, rows: Rows, row: int, sample: int) -> DecodedExample:
-        """A row.
+        """Return a row.
 
         Args:
           rows: with the columns of the data set, as its reader filled them.
@@ -262,13 +263,13 @@ class RowDecoder:
         )
 
     def texts(self, rows: Rows) -> list[str]:
-        """The texts of rows, masks undone and without special pieces: faster than `decode`."""
+        """Return the texts of rows, masks undone and without special pieces: faster than `decode`."""
         ids = rows.original_pieces(slice(None), _feature_of_ids(rows.arrays))
         special_ids = {*self._named_ids, self.special_ids.get("pad_id") or 0}
         return [self.words.joined(line, special_ids) for line in ids.tolist()]
 
     def runs(self, rows: Rows) -> list[npt.NDArray[np.int32]]:
-        """The pieces of the first of some rows, masks undone, that stand between special ones."""
+        """Return the pieces of the first of some rows, masks undone, that stand between special ones."""
         ids = rows.original_pieces(slice(1), _feature_of_ids(rows.arrays))[0]
         is_text = ~np.isin(ids, [*self._named_ids, self.special_ids.get("pad_id") or 0])
         parts = np.split(np.where(is_text, ids, -1), np.flatnonzero(np.diff(is_text)) + 1)
@@ -283,7 +284,7 @@ class RowDecoder:
     def _is_piece(
         self, ids: npt.NDArray[np.int32], arrays: Mapping[str, npt.NDArray[np.generic]], counts: Mapping[str, int]
     ) -> npt.NDArray[np.bool_]:
-        """bool[width]: whether a piece stands there, and not padding."""
+        """Return bool[width]: whether a piece stands there, and not padding."""
         if "input_mask" in arrays:
             return np.not_equal(_of_width(arrays["input_mask"], len(ids)), 0)
         if "input_ids" in counts:
@@ -298,7 +299,7 @@ class RowDecoder:
         continues: npt.NDArray[np.generic] | None,
         sample: int,
     ) -> tuple[npt.NDArray[np.int32], dict[int, int]]:
-        """The ids of a row and the pieces to predict by position, as a reader draws them."""
+        """Return the ids of a row and the pieces to predict by position, as a reader draws them."""
         room = max(1, self.data_set.predictions)
         drawn = MaskedRows(
             input_ids=ids[None].copy(),
@@ -353,7 +354,7 @@ class RowDecoder:
 
 
 def place_of(data_set: DataSet, sample: int) -> tuple[int, int]:
-    """Where a sample is: the place of its file in the data set's files, and its record there, from 1.
+    """Return where a sample is: the place of its file in the data set's files, and its record there, from 1.
 
     Raises:
       IndexError: there are not so many samples.
@@ -367,7 +368,7 @@ def place_of(data_set: DataSet, sample: int) -> tuple[int, int]:
 
 
 def _stored_masks(arrays: Mapping[str, npt.NDArray[np.generic]], length: int) -> dict[int, int]:
-    """The piece that belongs at each predicted position; a place that the row lacks is left out."""
+    """Return the piece that belongs at each predicted position; a place that the row lacks is left out."""
     if "masked_lm_positions" not in arrays or "masked_lm_ids" not in arrays:
         return {}
     positions, labels = arrays["masked_lm_positions"].tolist(), arrays["masked_lm_ids"].tolist()
@@ -377,14 +378,16 @@ def _stored_masks(arrays: Mapping[str, npt.NDArray[np.generic]], length: int) ->
 
 
 def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
-    """The column of the pieces; if another program calls it otherwise, the first with the most integers a row."""
+    """Return the column of the pieces; if another program calls it otherwise, the first with the most integers a
+    row.
+    """
     if "input_ids" in arrays:
         return "input_ids"
     return max((name for name in arrays if arrays[name].dtype.kind in "iu"), key=lambda name: arrays[name].shape[-1])
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:
-    """int32[width]: the values, and zeros after them if there are fewer."""
+    """Return int32[width]: the values, and zeros after them if there are fewer."""
     filled = np.zeros(width, np.int32)
     filled[: len(values)] = values[:width]
     return filled

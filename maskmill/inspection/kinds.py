@@ -31,13 +31,13 @@ _WHAT_ELSE = "a build, a stage, text shards, examples, a manifest, a vocabulary 
 
 
 def plain(path: str | os.PathLike[str]) -> str:
-    """A path as it was named, without `~` and without a slash at its end."""
+    """Return a path as it was named, without `~` and without a slash at its end."""
     path = os.path.expanduser(os.fspath(path))
     return path.rstrip("/") or path
 
 
 def kind_of(path: str, ranges: ByteRanges) -> PathKind:
-    """What a path is.
+    """Return what a path is.
 
     Args:
       path: a directory, a file, a glob, a comma list, or the prefix of a TensorFlow checkpoint.
@@ -62,13 +62,13 @@ def kind_of(path: str, ranges: ByteRanges) -> PathKind:
 
 
 def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
-    """The stage of a directory's manifest; None if there is none."""
+    """Return the stage of a directory's manifest; None if there is none."""
     made = None if files.is_glob(directory) else manifest_in(directory, ranges)
     return None if made is None else str(made["stage"])
 
 
 def _kind_of_directory(path: str, ranges: ByteRanges) -> PathKind:
-    """What a directory without a manifest of ours is, by what is in it."""
+    """Return what a directory without a manifest of ours is, by what is in it."""
     for pattern, kind in _BY_NAME.items():
         if ranges.glob(files.join(path, pattern)):
             return kind

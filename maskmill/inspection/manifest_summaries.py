@@ -26,18 +26,18 @@ class Share(float):
 
 
 def known(facts: Mapping[str, Any]) -> Facts:
-    """Those figures that have a value; a list is text, and what has parts of its own is left out."""
+    """Return those figures that have a value; a list is text, and what has parts of its own is left out."""
     plain = {name: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for name, v in facts.items()}
     return {name: value for name, value in plain.items() if isinstance(value, (str, int, float))}
 
 
 def share(part: int | None, whole: int) -> Share | None:
-    """A part of a whole; None if either is not known."""
+    """Return a part of a whole; None if either is not known."""
     return None if part is None or not whole else Share(part / whole)
 
 
 def of_stage(made: Mapping[str, Any]) -> Parts:
-    """What a manifest says of its stage."""
+    """Return what a manifest says of its stage."""
     decided = {name: value for name, value in made.get("decided", {}).items() if not isinstance(value, list)}
     options = known({**made.get("examples", {}), **made["parameters"], **decided})
     if "random_seed" in options:  # a name, not a quantity
@@ -79,7 +79,7 @@ def of_stage(made: Mapping[str, Any]) -> Parts:
 
 
 def _made_from(made: Mapping[str, Any]) -> Facts:
-    """What a stage was made from: its first inputs, its vocabulary, and the version of maskmill."""
+    """Return what a stage was made from: its first inputs, its vocabulary, and the version of maskmill."""
     inputs = [f"{entry['path']} (sha256 {str(entry.get('sha256'))[:_DIGITS]}…)" for entry in made["inputs"]]
     if len(inputs) > _INPUTS + 1:
         inputs = [*inputs[:_INPUTS], f"and {len(inputs) - _INPUTS:,} more"]
@@ -89,7 +89,7 @@ def _made_from(made: Mapping[str, Any]) -> Facts:
 
 
 def _of_split(counts: Mapping[str, int]) -> Facts:
-    """The counts of a split, and the shares that follow from them."""
+    """Return the counts of a split, and the shares that follow from them."""
     places = sum(counts.get(name, 0) for name in _PLACES)
     sequences = counts.get("sequences", counts.get("examples", 0))
     return {

@@ -56,7 +56,7 @@ class OpenedExamples:
         return self.decoder.data_set
 
     def rows(self, first: int, most: int) -> Rows:
-        """Neighbouring samples of the data set: at most so many, all of one block.
+        """Return neighbouring samples of the data set: at most so many, all of one block.
 
         Raises:
           DamagedBlockError: a record is damaged.
@@ -73,17 +73,17 @@ class OpenedExamples:
         return rows
 
     def decoded(self, sample: int) -> DecodedExample:
-        """A sample of the data set, counted from 0."""
+        """Return a sample of the data set, counted from 0."""
         return self.decoder.decode(self.rows(sample, 1), 0, sample)
 
     def all(self, first: int = 0) -> Iterator[DecodedExample]:
-        """The samples that `path` names. first: how many of them are left out before."""
+        """Yield the samples that `path` names. first: how many of them are left out before."""
         for start, rows in self._blocks(self.first + first):
             for row in range(rows.room):
                 yield self.decoder.decode(rows, row, start + row)
 
     def documents_of(self, example: DecodedExample) -> list[list[TextDocument]]:
-        """The documents that the parts of an example between its special pieces are of.
+        """Return the documents that the parts of an example between its special pieces are of.
 
         Several for a part whose pieces all of them have; empty if the text shard has no table (--metadata_columns).
         """
@@ -92,7 +92,7 @@ class OpenedExamples:
         return self.row_documents.of(example.file, self.decoder.runs(self.rows(example.sample, 1)))
 
     def search(self, words: str) -> Iterator[DecodedExample]:
-        """The samples in whose text the words stand, masks undone.
+        """Yield the samples in whose text the words stand, masks undone.
 
         Args:
           words: one or several, found in capitals or not, where they begin a word.
@@ -107,7 +107,7 @@ class OpenedExamples:
                     yield self.decoder.decode(rows, row, start + row)
 
     def _blocks(self, at: int) -> Iterator[tuple[int, Rows]]:
-        """The samples from one on: the number of the first, and some rows."""
+        """Yield the samples from one on: the number of the first, and some rows."""
         end = self.first + self.count
         while at < end:
             rows = self.rows(at, end - at)
@@ -115,7 +115,7 @@ class OpenedExamples:
             at += rows.room
 
     def close(self) -> None:
-        """Closes files and connections."""
+        """Close files and connections."""
         self.reader.close()
         self.ranges.close()
 
@@ -135,7 +135,7 @@ def open_examples(
     seed: int = 0,
     epoch: int = 0,
 ) -> OpenedExamples:
-    """Opens examples to look at them.
+    """Open examples to look at them.
 
     Args:
       path: the directory of examples, of picked ones or of a build; a folder or a file in one of them; or TFRecords
@@ -180,7 +180,9 @@ def open_examples(
 
 
 def manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, str]:
-    """The manifest of a directory of examples or of a build, or of the data set that a folder or a file is in."""
+    """Return the manifest of a directory of examples or of a build, or of the data set that a folder or a file is
+    in.
+    """
     directory = path
     for depth in range(_DEPTH + 1):
         with contextlib.suppress(*([UnusableInputError] if depth else [])):  # of something else, which lies above
@@ -192,7 +194,7 @@ def manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, s
 
 
 def open_records(path: str, ranges: ByteRanges) -> DataSet:
-    """Opens TFRecords without a manifest, or those of a directory."""
+    """Open TFRecords without a manifest, or those of a directory."""
     if files.is_local(path) and os.path.isdir(path):
         patterns = [files.join(path, name) for name in ("*.tfrecord", "*.tfrecord.gz")]
         path = ",".join(pattern for pattern in patterns if paths.expand(pattern)) or path
@@ -200,7 +202,9 @@ def open_records(path: str, ranges: ByteRanges) -> DataSet:
 
 
 def _named(path: str, made: Mapping[str, Any], directory: str, split: str) -> range | None:
-    """Which samples of a split a path names: those of a file or a folder, or all; None if it names none of them."""
+    """Return which samples of a split a path names: those of a file or a folder, or all; None if it names none of
+    them.
+    """
     named = "" if _normal(path) == "." else f"{_normal(path)}/"
     samples: list[range] = []
     at = 0

@@ -65,7 +65,7 @@ class OpenedTexts:
         return sum(1 for _ in self.all())
 
     def all(self, first: int = 0) -> Iterator[TextDocument]:
-        """The documents of all files. first: how many of them are left out before.
+        """Yield the documents of all files. first: how many of them are left out before.
 
         Raises:
           RunFailedError: a file cannot be read.
@@ -77,7 +77,7 @@ class OpenedTexts:
                 first = max(0, first - 1)
 
     def of(self, file: str) -> Iterator[TextDocument]:
-        """The documents of a file."""
+        """Yield the documents of a file."""
         lines: list[str] = []
         document = start = 0
         rows = self._rows(file)
@@ -103,7 +103,7 @@ class OpenedTexts:
                 yield from rows().to_pylist()
 
     def search(self, words: str) -> Iterator[TextDocument]:
-        """The documents in which the words stand within a line.
+        """Return the documents in which the words stand within a line.
 
         Args:
           words: one or several, found in capitals or not, where they begin a word.
@@ -116,7 +116,7 @@ class OpenedTexts:
         return (document for document in self.all() if any(map(wanted.stands_in, document.lines)))
 
     def close(self) -> None:
-        """Closes files and connections."""
+        """Close files and connections."""
         self.ranges.close()
 
     def __enter__(self) -> Self:
@@ -128,7 +128,7 @@ class OpenedTexts:
 
 @checked
 def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
-    """Opens text shards to look at them.
+    """Open text shards to look at them.
 
     Args:
       path: a directory of extract or of a build; one without a manifest that has shards with the names of maskmill's or
@@ -158,7 +158,7 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
 
 
 def _named_files(path: str, ranges: ByteRanges) -> list[str]:
-    """The files that a path names without a manifest."""
+    """Return the files that a path names without a manifest."""
     if files.is_local(path) and os.path.isdir(path):
         found = [name for shard in _SHARDS for name in ranges.glob(files.join(path, shard))]
         found = [name for name in found if not name.endswith((*suffixes(), ".gz", ".idx"))]

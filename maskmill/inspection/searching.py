@@ -15,7 +15,7 @@ class Wanted:
     """
 
     def __init__(self, words: str) -> None:
-        """Raises UnusableInputError if there is no word."""
+        """Raise UnusableInputError if there is no word."""
         parts = _PART.findall(words)
         if not parts:
             raise UnusableInputError("The word to search for is empty; name one: --example search WORD.")
@@ -25,6 +25,6 @@ class Wanted:
         self._longest = max(parts, key=len).lower()
 
     def stands_in(self, text: str) -> bool:
-        """Whether they stand in a text."""
+        """Return whether they stand in a text."""
         # Patterns take ten times as long as this.
         return self._longest in text.lower() and self.pattern.search(text) is not None

@@ -23,7 +23,7 @@ _TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
 def shown(text: str, most: int | None = None) -> str:
     r"""A text with controls, marks of direction and such as escapes (\x1b, \u202e), on one line.
 
-    most: how many of its characters are shown; if it has more, "…" and their number stand behind them.
+    most: how many of its characters are shown; if it has more, "…" and their number stand after them.
     """
     left = 0
     if most is not None and len(text) > most:
@@ -55,7 +55,7 @@ def _json_escape(character: str) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)

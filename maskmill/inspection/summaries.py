@@ -47,13 +47,13 @@ class Summary:
     notes: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as JSON has it."""
+        """Return the summary as JSON has it."""
         return {"path": self.path, "kind": self.kind, **self.parts, "notes": list(self.notes)}
 
 
 @checked
 def summarize(path: str | os.PathLike[str]) -> Summary:
-    """What is known of a path, from its manifests and headers and, if there are none, from its content.
+    """Return what is known of a path, from its manifests and headers and, if there are none, from its content.
 
     Args:
       path: of a build, a stage, examples, text shards, a manifest, a vocabulary or a checkpoint. Local, gs:// or
@@ -91,7 +91,7 @@ def summarize(path: str | os.PathLike[str]) -> Summary:
 
 
 def _of_build(path: str, ranges: ByteRanges) -> Parts:
-    """A build: each of its stages."""
+    """Return a build: each of its stages."""
     found = {folder: manifest_in(files.join(path, folder), ranges) for folder in kinds.STAGE_FOLDERS}
     stages = {folder: of_stage(made) for folder, made in found.items() if made is not None}
     return {f"{folder}: {title}": part for folder, parts in stages.items() for title, part in parts.items()}
@@ -119,7 +119,7 @@ def _of_examples(path: str, ranges: ByteRanges) -> Summary:
 
 
 def _of_texts(opened: OpenedTexts) -> Summary:
-    """Text shards without a manifest, by their content: that of the first gigabyte is counted."""
+    """Return text shards without a manifest, by their content: that of the first gigabyte is counted."""
     sizes = opened.ranges.sizes(opened.files)
     read = [sum(sizes[: place + 1]) for place in range(len(sizes))]
     counted = [file for place, file in enumerate(opened.files) if not place or read[place] <= _COUNTED_BYTES]
@@ -148,7 +148,7 @@ def _of_texts(opened: OpenedTexts) -> Summary:
 
 
 def _of_vocabulary(path: str, ranges: ByteRanges) -> Parts:
-    """A vocabulary, or the one in a directory: its pieces by kind."""
+    """Return a vocabulary, or the one in a directory: its pieces by kind."""
     is_directory = files.is_local(path) and os.path.isdir(path)
     names = [files.join(path, name) for name in _VOCABULARIES] if is_directory else [path]
     file = next(filter(ranges.exists, names), names[-1])
@@ -183,7 +183,7 @@ def _of_vocabulary(path: str, ranges: ByteRanges) -> Parts:
 
 
 def _of_checkpoint(path: str) -> Parts:
-    """A checkpoint, by its header."""
+    """Return a checkpoint, by its header."""
     header = read_checkpoint_header(path)
     weights = [array for array in header.arrays if array.is_weight]
     facts: Facts = {

@@ -10,13 +10,15 @@ Ranges = npt.NDArray[np.int64]
 
 
 def ranges_of(rows: npt.NDArray[Any], size: str = "size") -> Ranges:
-    """The byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`, or what that is named."""
+    """Return the byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`, or what that is
+    named.
+    """
     starts = rows["offset"].astype(np.int64)
     return np.stack([starts, starts + rows[size]], axis=1)
 
 
 def merge_ranges(ranges: Ranges) -> Ranges:
-    """Joins ranges [n, 2], which are in order and do not overlap, where one starts at the end of another, [k, 2]."""
+    """Join ranges [n, 2], which are in order and do not overlap, where one starts at the end of another, [k, 2]."""
     starts, ends = ranges[:, 0], ranges[:, 1]
     is_first = np.ones(len(ranges), bool)
     is_first[1:] = starts[1:] != ends[:-1]
@@ -25,7 +27,7 @@ def merge_ranges(ranges: Ranges) -> Ranges:
 
 
 def near_ranges(ranges: Ranges, gap: int, most: int) -> Iterator[list[tuple[int, int]]]:
-    """Ranges [n, 2], which are in order, in groups that are read at once.
+    """Yield ranges [n, 2], which are in order, in groups that are read at once.
 
     Between ranges of a group there are at most `gap` bytes, and from its start to its end at most `most`. A longer
     range is cut.
@@ -43,7 +45,7 @@ def near_ranges(ranges: Ranges, gap: int, most: int) -> Iterator[list[tuple[int,
 
 
 def cut_out(ranges: Ranges, holes: Ranges) -> Ranges:
-    """What is left, [k, 2], of ranges [n, 2] without the holes [h, 2] that lie in them.
+    """Return what is left, [k, 2], of ranges [n, 2] without the holes [h, 2] that lie in them.
 
     Both are in order and without overlaps. A hole lies within one range, or outside of all and then counts for nothing.
     """

@@ -15,7 +15,7 @@ T = TypeVar("T")
 def read_cached(
     output: str, wanted: Iterable[tuple[T, Ranges]], path_of: Callable[[T], str], make: Callable[[T], object]
 ) -> Iterator[bytes]:
-    """Yields byte ranges of texts, in order; those of more than 8 MiB in parts.
+    """Yield byte ranges of texts, in order; those of more than 8 MiB in parts.
 
     A store is asked at once for ranges that lie near each other, and for many at a time.
 

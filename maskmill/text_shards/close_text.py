@@ -41,7 +41,7 @@ def close_text_shards(
     decided: Mapping[str, Any],
     output: str,
 ) -> None:
-    """Writes eval.md5 and the manifest, then deletes the texts of fragments and what older builds left over.
+    """Write eval.md5 and the manifest, then delete the texts of fragments and what older builds left over.
 
     Args:
       elements: everything that the steps gave, in any order.
@@ -113,7 +113,7 @@ def close_text_shards(
 
 
 def _write_template_report(of_sources: Sequence[OfSource], records: fragment_step.Records, output: str) -> list[str]:
-    """Writes the table of unknown templates where a source asks for it; returns the names of the files written."""
+    """Write the table of unknown templates where a source asks for it; return the names of the files written."""
     reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
     if not reported:
         return []
@@ -129,7 +129,7 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedBatch]) -> l
 
 
 def _input_entries(inputs: Sequence[InputFile], fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
-    """The inputs for the manifest, each with the name of its source where a build mixes several."""
+    """Return the inputs for the manifest, each with the name of its source where a build mixes several."""
     sources = {file.path: fragment.batch.source for fragment in fragments for file in fragment.batch.files}
     entries = []
     for file in inputs:
@@ -140,20 +140,20 @@ def _input_entries(inputs: Sequence[InputFile], fragments: Sequence[Fragment]) -
 
 
 def _dump_date(inputs: Sequence[InputFile]) -> dict[str, str]:
-    """The date of the dump; nothing where the inputs have none, or not all the same."""
+    """Return the date of the dump; nothing where the inputs have none, or not all the same."""
     dates = {file.date for file in inputs}
     return {"dump_date": dates.pop()} if len(dates) == 1 and "" not in dates else {}
 
 
 def _move_counts(counts: Counts) -> None:
-    """Puts what was counted of templates and of holes beside what was counted of pages."""
+    """Put what was counted of templates and of holes beside what was counted of pages."""
     pages = counts["extract"]
     counts["templates"] = {name: pages.pop(name) for name in _TEMPLATE_COUNTS if name in pages}
     counts["holes"] = {name.removeprefix("hole_"): pages.pop(name) for name in HOLE_COUNTS if name in pages}
 
 
 def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[str]]:
-    """The languages of dumps for whose templates there is no rule file, if maskmill's rules are used."""
+    """Return the languages of dumps for whose templates there is no rule file, if maskmill's rules are used."""
     missing: set[str] = set()
     for source, fragments in of_sources:
         extraction = source.extraction
@@ -166,19 +166,19 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
 
 
 def _columns(fragments: Sequence[Fragment]) -> dict[str, dict[str, str]]:
-    """The columns of the tables of documents, each with its type, if there are tables."""
+    """Return the columns of the tables of documents, each with its type, if there are tables."""
     columns = document_tables.joined(*(fragment.columns for fragment in fragments))
     return {"columns": columns} if columns else {}
 
 
 def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
-    """The projects of dumps that are not of a Wikipedia; its rules are used for them."""
+    """Return the projects of dumps that are not of a Wikipedia; its rules are used for them."""
     named = {other_project(file.header) for file in _inputs(fragments, ()) if file.date} - {""}
     return {"other_projects": sorted(named)} if named else {}
 
 
 def _sentences(of_sources: Sequence[OfSource], records: fragment_step.Records) -> list[dict[str, Any]]:
-    """How sentences were split, an entry for each choice, which names its source where a build mixes several."""
+    """Return how sentences were split, an entry for each choice, which names its source where a build mixes several."""
     entries = []
     for source, fragments in of_sources:
         named = {"source": source.name} if source.name else {}
@@ -187,7 +187,7 @@ def _sentences(of_sources: Sequence[OfSource], records: fragment_step.Records) -
 
 
 def _describe_mix(of_sources: Sequence[OfSource], output: str) -> dict[str, dict[str, Any]]:
-    """What became of each source by its name, with what was read of it; nothing in a build without a mix."""
+    """Return what became of each source by its name, with what was read of it; nothing in a build without a mix."""
     if not any(source.name for source, _ in of_sources):
         return {}
     mixed = mixing.mix_counts(output)
@@ -200,7 +200,7 @@ def _describe_mix(of_sources: Sequence[OfSource], output: str) -> dict[str, dict
 
 
 def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:
-    """Adds with how many definitions and modules templates were expanded, and on how many pages a limit was met."""
+    """Add with how many definitions and modules templates were expanded, and on how many pages a limit was met."""
     keys = list(dict.fromkeys(fragment.batch.templates for fragment in fragments if fragment.batch.templates))
     if not keys:
         return
@@ -215,7 +215,7 @@ def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Recor
 
 
 def _add_duplicates(of_sources: Sequence[OfSource], taken: int, counts: Counts, records: Records, output: str) -> None:
-    """Adds what was looked at and dropped of paragraphs; `taken` is the number of documents that were left."""
+    """Add what was looked at and dropped of paragraphs; `taken` is the number of documents that were left."""
     filtered = [(source, fragments) for source, fragments in of_sources if source.extraction.quality.finds_duplicates]
     if not filtered:
         return
@@ -228,7 +228,7 @@ def _add_duplicates(of_sources: Sequence[OfSource], taken: int, counts: Counts, 
 
 
 def _within_limit(source: Source, fragments: Sequence[Fragment]) -> int:
-    """How many documents of a source are taken, of those that were extracted."""
+    """Return how many documents of a source are taken, of those that were extracted."""
     extracted = sum(fragment.documents for fragment in fragments)
     return extracted if source.max_documents is None else min(extracted, source.max_documents)
 

@@ -103,7 +103,7 @@ class Origin:
 
 
 def origin_of(file: InputFile) -> Origin:
-    """The origin of an input file."""
+    """Return the origin of an input file."""
     return Origin(date=file.date, header=file.header if file.date else b"", sentences=file.sentences)
 
 
@@ -155,7 +155,7 @@ class DocumentExtractor:
         return _splitter(*self._sentences)
 
     def take_counts(self) -> dict[str, int]:
-        """What became of templates since this was asked last, and how many pages defined some (`definitions`).
+        """Return what became of templates since this was asked last, and how many pages defined some (`definitions`).
 
         Also the documents, sentences and words that were dropped because of a hole (HOLE_COUNTS).
         """
@@ -167,7 +167,7 @@ class DocumentExtractor:
         return counts
 
     def extract(self, item: Page | Document) -> ExtractedDocument | str:
-        """Returns the document of a page, or the name under which it is counted where it is left out.
+        """Return the document of a page, or the name under which it is counted where it is left out.
 
         Raises:
           UnusableInputError: MLPerf's clean-up was asked for, and the item is not the page of a dump.
@@ -202,7 +202,7 @@ class DocumentExtractor:
         return [one if isinstance(one, str) else self._finish(_as_document(one, article, document)) for one in given]
 
     def read(self, item: Page | Document) -> PlainDocument | str:
-        """Returns the text of a page as `extract` filters and splits it, or the name under which it is counted.
+        """Return the text of a page as `extract` filters and splits it, or the name under which it is counted.
 
         Raises:
           UnusableInputError: as `extract`.
@@ -251,7 +251,7 @@ class DocumentExtractor:
         return not self.options.doc_blocks and self.wikitext.is_redirect(page.text)
 
     def _finish(self, document: PlainDocument) -> ExtractedDocument | str:
-        """Filters a document, and splits its sentences."""
+        """Filter a document, and split its sentences."""
         title, text = document.title, document.text
         if self._filter is not None and text.strip():
             reason = self._filter.reject(title, text, document.wikitext)
@@ -279,7 +279,8 @@ class DocumentExtractor:
         return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language, broken, kept)
 
     def _language_of(self, document: PlainDocument) -> tuple[str | None, SentenceSplitter]:
-        """The language of a document of its own, and what splits its sentences; both are the file's where it has none.
+        """Return the language of a document of its own, and what splits its sentences; both are the file's where it has
+        none.
 
         Its record names it, or its words say it if --language does not.
         """
@@ -300,7 +301,7 @@ class DocumentExtractor:
 
     @staticmethod
     def _split(splitter: SentenceSplitter, text: bytes, places: Sequence[int], broken: list[bytes]) -> bytes:
-        """The sentences of a text, one a line; those with one of the holes at these places go to `broken`."""
+        """Return the sentences of a text, one a line; those with one of the holes at these places go to `broken`."""
         body, dropped = holes.drop_broken(text, places, splitter.split_lines(text))
         broken += dropped
         return body
@@ -313,7 +314,7 @@ class DocumentExtractor:
         offset: int,
         broken: list[bytes],
     ) -> tuple[bytes, npt.NDArray[Any]]:
-        """The sentences of a document, and the rows of those paragraphs that have words enough.
+        """Return the sentences of a document, and the rows of those paragraphs that have words enough.
 
         The first paragraph begins at `offset` of the document. broken: as in `_split`.
         """
@@ -338,7 +339,7 @@ class DocumentExtractor:
 
 
 def _as_document(article: Article, before: Article, document: PlainDocument) -> PlainDocument:
-    """The document of an article that steps have made of another."""
+    """Return the document of an article that steps have made of another."""
     text, places = unmarked(article.text)
     said = article.metadata.get("language")
     is_new = said != before.metadata.get("language")
@@ -354,7 +355,7 @@ def _as_document(article: Article, before: Article, document: PlainDocument) -> 
 
 
 def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedPage:
-    """Gives what a reader yields to `take`; one bad page never ends a run, but is rejected with the reason.
+    """Give what a reader yields to `take`; one bad page never ends a run, but is rejected with the reason.
 
     take: DocumentExtractor.extract or DocumentExtractor.read.
 
@@ -383,7 +384,7 @@ def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | Re
 
 
 def _language(origin: Origin, site: Site) -> str:
-    """The code of the language whose words the quality filters know: the dump's, or the one that was named."""
+    """Return the code of the language whose words the quality filters know: the dump's, or the one that was named."""
     if origin.header or not origin.sentences:
         return site.language
     return SentenceChoice.from_json(origin.sentences).rules.language or site.language
@@ -391,7 +392,7 @@ def _language(origin: Origin, site: Site) -> str:
 
 @functools.lru_cache(maxsize=_KEPT_LANGUAGES)
 def _splitter_of_language(language: str) -> SentenceSplitter | None:
-    """What splits a document in a language; None if that is not known."""
+    """Return what splits a document in a language; None if that is not known."""
     choice = choice_of_document(language)
     return choice.splitter() if choice is not None else None
 
@@ -403,7 +404,7 @@ def _splitter(sentences: str, output: str) -> SentenceSplitter:
 
 @functools.lru_cache(maxsize=_KEPT_IN_PROCESS)
 def document_extractor(options: ExtractionOptions, origin: Origin, templates: str, output: str) -> DocumentExtractor:
-    """The extractor of inputs of an origin; the process keeps those that it used last.
+    """Return the extractor of inputs of an origin; the process keeps those that it used last.
 
     templates: the key of the library of templates in the build's `output`; empty if they are not expanded.
     """

@@ -69,13 +69,13 @@ class Search:
     output: str
 
     def path(self, name: str, number: int) -> str:
-        """Where a step leaves a file."""
+        """Return where a step leaves a file."""
         return completions.work_path(self.output, KIND, f"{self.key}.{name}.{number}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Part:
-    """Some fragments in a search, one behind the other.
+    """Some fragments in a search, one after the other.
 
     number: the place of the first one in order. count, first: how many paragraphs they have, and the number of their
     first one among all.
@@ -92,7 +92,7 @@ class Part:
 
     @property
     def end(self) -> int:
-        """The number behind that of the last fragment."""
+        """The number after that of the last fragment."""
         return self.number + len(self.fragments)
 
 
@@ -111,7 +111,7 @@ class Share:
 
 
 def parts_of(ordered: Sequence[Fragment], key: str, extraction: ExtractionOptions, output: str) -> list[Part]:
-    """The fragments of a build, which come in order, as the first step takes them."""
+    """Return the fragments of a build, which come in order, as the first step takes them."""
     shares = min(1 + sum(fragment.size for fragment in ordered) // _TEXT_BYTES, _MOST_SHARES)
     search = Search(key=key, shares=shares, extraction=extraction, output=output)
     starts = list(itertools.accumulate((fragment.size for fragment in ordered), initial=0))
@@ -123,14 +123,14 @@ def parts_of(ordered: Sequence[Fragment], key: str, extraction: ExtractionOption
 
 
 def numbered(parts: Iterable[Part]) -> list[Part]:
-    """The parts in order, each with the number of its first paragraph."""
+    """Return the parts in order, each with the number of its first paragraph."""
     ordered = sorted(parts, key=lambda part: part.number)
     firsts = itertools.accumulate((part.count for part in ordered), initial=0)
     return [dataclasses.replace(part, first=first) for part, first in zip(ordered, firsts, strict=False)]
 
 
 def shares_of(parts: Iterable[Part]) -> Iterator[Share]:
-    """The shares of what a step has written of all parts, but for those that have no row."""
+    """Yield the shares of what a step has written of all parts, but for those that have no row."""
     ordered = numbered(parts)
     rows = [(part, run) for part in ordered for run in part.bounds.tolist()]
     for number in range(len(rows[0][1]) - 1 if rows else 0):
@@ -141,7 +141,7 @@ def shares_of(parts: Iterable[Part]) -> Iterator[Share]:
 
 
 def _write_runs(path: str, cut: Cut, shares: int) -> Integers:
-    """Writes rows sorted by their share, run for run; returns the bounds as a Part has them."""
+    """Write rows sorted by their share, run for run; return the bounds as a Part has them."""
     bounds: list[Integers] = []
     pending: list[tuple[Rows, npt.NDArray[np.uint16]]] = []
     written = 0
@@ -167,7 +167,7 @@ def _write_runs(path: str, cut: Cut, shares: int) -> Integers:
 
 
 def _read_ranges(share: Share, name: str, dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
-    """Yields the rows of a share in order, with the number of the first paragraph of the part that they are of."""
+    """Yield the rows of a share in order, with the number of the first paragraph of the part that they are of."""
 
     def read(number: int, start: int, end: int) -> bytes:
         path = share.search.path(name, number)
@@ -184,27 +184,29 @@ def _read_ranges(share: Share, name: str, dtype: np.dtype[Any]) -> Iterator[tupl
 
 @functools.lru_cache(maxsize=1)
 def bands_of(threshold: float) -> Integers:
-    """The columns of MinHashes that make up each band, from and up to, [bands, 2]; datasketch's for the threshold."""
+    """Return the columns of MinHashes that make up each band, from and up to, [bands, 2]; datasketch's for the
+    threshold.
+    """
     threshold = min(max(threshold, _LOWEST_INDEX_THRESHOLD), _HIGHEST_INDEX_THRESHOLD)
     return np.array(import_datasketch().MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS).hashranges, np.int64)
 
 
 def hash_bands(near: npt.NDArray[np.uint32], bands: Integers) -> Hashes:
-    """Hashes each band of MinHashes [paragraphs, PERMUTATIONS]: [paragraphs, bands]. Equal bands have equal hashes."""
+    """Hash each band of MinHashes [paragraphs, PERMUTATIONS]: [paragraphs, bands]. Equal bands have equal hashes."""
     hashes = np.empty((len(near), len(bands)), np.uint64)
     kernels.hash_bands(near, bands, hashes)
     return hashes
 
 
 def _paragraphs_of(part: Part) -> Iterator[tuple[int, Rows]]:
-    """Yields the rows of a part's paragraphs in pieces, each with the place of its fragment in order."""
+    """Yield the rows of a part's paragraphs in pieces, each with the place of its fragment in order."""
     for place, fragment in enumerate(part.fragments, part.number):
         for block in read_paragraphs(fragment, part.search.extraction, part.search.output):
             yield place, block
 
 
 def hash_paragraphs(part: Part) -> Part:
-    """Writes `hashes`: of each paragraph that of its words, then those of its bands, in twice as many shares."""
+    """Write `hashes`: of each paragraph that of its words, then those of its bands, in twice as many shares."""
     search, quality = part.search, part.search.extraction.quality
     shares = np.uint64(search.shares)
     count = 0
@@ -229,7 +231,7 @@ def hash_paragraphs(part: Part) -> Part:
 
 
 def find_links(share: Share) -> Share:
-    """Writes `links`, unsigned [n, 2]: paragraphs with the first of the same hash, exact duplicates with themselves."""
+    """Write `links`, unsigned [n, 2]: paragraphs with the first of the same hash, exact duplicates with themselves."""
     size = int((share.ranges[:, 3] - share.ranges[:, 2]).sum())
     hashes, paragraphs = np.empty(size, np.uint64), np.empty(size, _number_type(share.paragraphs))
     end = 0
@@ -245,12 +247,12 @@ def find_links(share: Share) -> Share:
 
 
 def _number_type(paragraphs: int) -> np.dtype[Any]:
-    """The type of a paragraph's number."""
+    """Return the type of a paragraph's number."""
     return np.dtype("<u4" if paragraphs < 1 << 32 else "<u8")
 
 
 def _links_of(shares: Sequence[Share]) -> Iterator[Rows]:
-    """Yields the links of shares."""
+    """Yield the links of shares."""
     for place in range(0, len(shares), _FILES_AT_ONCE):
         some = shares[place : place + _FILES_AT_ONCE]
         paths = [share.search.path("links", share.number) for share in some]
@@ -259,7 +261,7 @@ def _links_of(shares: Sequence[Share]) -> Iterator[Rows]:
 
 
 def unite(elements: Iterable[Part | Share]) -> list[Part]:
-    """Writes `labels`: what becomes of each paragraph, kernels.STAYS, IS_EXACT or CANDIDATE and above, [paragraphs].
+    """Write `labels`: what becomes of each paragraph, kernels.STAYS, IS_EXACT or CANDIDATE and above, [paragraphs].
 
     elements: all parts, and the shares whose links are found. Returns the parts for the next step.
     """
@@ -290,13 +292,13 @@ def unite(elements: Iterable[Part | Share]) -> list[Part]:
 
 
 def _candidate_type(extraction: ExtractionOptions) -> np.dtype[Any]:
-    """The rows of DROPPED, and `near` where near duplicates are looked for."""
+    """Return the rows of DROPPED, and `near` where near duplicates are looked for."""
     signed = [field for field in paragraphs_type(extraction.quality).descr if field[0] == "near"]
     return np.dtype([*DROPPED.descr, *signed])
 
 
 def pick_candidates(part: Part) -> Part:
-    """Writes `candidates`, the paragraphs that may be near duplicates, and `exact`, rows of the exact ones."""
+    """Write `candidates`, the paragraphs that may be near duplicates, and `exact`, rows of the exact ones."""
     search = part.search
     row_type = _candidate_type(search.extraction)
     start, end = (place * LABEL.itemsize for place in (part.first, part.first + part.count))
@@ -326,7 +328,7 @@ def pick_candidates(part: Part) -> Part:
 
 
 def drop_near(share: Share) -> Share:
-    """Writes `near`: the rows of those candidates that are near one before them that stays.
+    """Write `near`: the rows of those candidates that are near one before them that stays.
 
     Memory: 512 bytes for each candidate of the share that stays, and 40 for each and each band.
     """

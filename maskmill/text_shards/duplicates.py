@@ -21,13 +21,13 @@ Rows = npt.NDArray[Any]
 
 
 def decision_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -> str:
-    """What the decision depends on: the fragments in order, the options, the code's format."""
+    """Return what the decision depends on: the fragments in order, the options, the code's format."""
     keys = [fragment.key for fragment in in_order(fragments)]
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["duplicates"], extraction.quality, keys)
 
 
 def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> Rows:
-    """Decides on the paragraphs of a build, unless that is done already; returns rows of DROPPED, in order."""
+    """Decide on the paragraphs of a build, unless that is done already; return rows of DROPPED, in order."""
     key = _decide(in_order(fragments), extraction, output, search=_search_here)
     return completions.read_table(output, KIND, key)
 
@@ -38,7 +38,7 @@ def _decide(
     output: str,
     search: Callable[[list[Part]], None],
 ) -> str:
-    """Writes the decision on fragments, which come in order, unless it is there; returns its key.
+    """Write the decision on fragments, which come in order, unless it is there; return its key.
 
     search: does all steps before that.
     """
@@ -62,7 +62,7 @@ def _decide(
 
 
 def _search_here(parts: list[Part]) -> None:
-    """Does all steps of a search in this process."""
+    """Do all steps of a search in this process."""
     _forget(parts[0].search)
     hashed = list(map(duplicate_search.hash_paragraphs, parts))
     linked = list(map(duplicate_search.find_links, duplicate_search.shares_of(hashed)))
@@ -72,17 +72,17 @@ def _search_here(parts: list[Part]) -> None:
 
 
 def _left_by(search: Search, name: str = "*") -> list[str]:
-    """The files that the steps of a search have left, of one name or all."""
+    """Return the files that the steps of a search have left, of one name or all."""
     return files.list_directory(completions.work_path(search.output, KIND, "").rstrip("/"), f"{search.key}.{name}.*")
 
 
 def _forget(search: Search) -> None:
-    """Deletes what the steps of a search have left: also before it begins, for another version may have cut it."""
+    """Delete what the steps of a search have left: also before it begins, for another version may have cut it."""
     files.delete(_left_by(search))
 
 
 def _write_decision(parts: Sequence[Part]) -> dict[str, Any]:
-    """Writes the table of a decision from what the steps have left; returns its record. A part is sorted at a time."""
+    """Write the table of a decision from what the steps have left; return its record. A part is sorted at a time."""
     search = parts[0].search
     paths = _left_by(search, "near")
     near = np.frombuffer(b"".join(files.each(search.output, files.read_bytes, paths)), DROPPED)
@@ -103,7 +103,9 @@ def _write_decision(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> dict[str, int]:
-    """How many paragraphs were looked at, and how many were dropped as what, once `find_duplicates` has decided."""
+    """Return how many paragraphs were looked at, and how many were dropped as what, once `find_duplicates` has
+    decided.
+    """
     return dict(completions.finished(output, KIND, decision_key(fragments, extraction))["counts"])
 
 
@@ -111,7 +113,7 @@ def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOption
 
 
 def begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> list[Part]:
-    """What there is to search: nothing if an earlier run has decided."""
+    """Return what there is to search: nothing if an earlier run has decided."""
     ordered = in_order(fragments)
     key = decision_key(ordered, extraction)
     if completions.load(output, KIND, key) is not None:
@@ -122,7 +124,7 @@ def begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: 
 
 
 def conclude(elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str) -> list[Fragment]:
-    """Writes the decision; returns the fragments. Where a decision was there and proves to be damaged, it is made here.
+    """Write the decision; return the fragments. Where a decision was there and proves to be damaged, it is made here.
 
     elements: the fragments, and what the last two steps of the search gave.
     """
@@ -134,7 +136,7 @@ def conclude(elements: Iterable[Fragment | Part | Share], extraction: Extraction
 
 
 def alone(element: Any, work: Any) -> Any:
-    """Does a piece of work of the search, a function, while no other is done in this process.
+    """Do a piece of work of the search, a function, while no other is done in this process.
 
     Beam cannot compare a function with the annotation of one, which --runtime_type_check asks for.
     """

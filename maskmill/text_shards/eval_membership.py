@@ -16,7 +16,9 @@ _HASHES = 2**64
 
 
 def eval_hash(seed: int, identity: str) -> int:
-    """A document's place in the order of eval membership: uniform in 0..2^64-1, from the seed and its id alone."""
+    """Return a document's place in the order of eval membership: uniform in 0..2^64-1, from the seed and its id
+    alone.
+    """
     return hash_of(f"{seed}:eval:{identity}")
 
 
@@ -26,7 +28,7 @@ def is_held_out(seed: int, identity: str, eval_fraction: float) -> bool:
 
 
 def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.NDArray[np.bool_]:
-    """Marks the documents of the eval set.
+    """Mark the documents of the eval set.
 
     With a fraction, a document is in when its hash is below a threshold, whatever else the corpus holds: membership
     never changes when the data is rebuilt. With a count, the documents of the smallest hashes are in, the earlier one

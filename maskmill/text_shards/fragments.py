@@ -81,7 +81,9 @@ class Fragment:
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def inputs_of(self, ranges: Ranges) -> dict[str, str]:
-        """The input files that byte ranges [k, 2] of the text come from, each with its sha256, if it is known."""
+        """Return the input files that byte ranges [k, 2] of the text come from, each with its sha256, if it is
+        known.
+        """
         files_of_batch = self.batch.files
         if len(files_of_batch) == 1:
             return {files_of_batch[0].path: files_of_batch[0].sha256}
@@ -97,12 +99,12 @@ Pieces = Sequence[tuple[Fragment, Ranges]]  # fragments, each with byte ranges o
 
 
 def in_order(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Sorts fragments as their batches stand in the input, those of a mix by the name of their source first."""
+    """Sort fragments as their batches stand in the input, those of a mix by the name of their source first."""
     return sorted(fragments, key=lambda fragment: (fragment.batch.source, fragment.batch.number))
 
 
 def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
-    """What a batch's fragment depends on: the content of its files, its ranges, the options, the code's format.
+    """Return what a batch's fragment depends on: the content of its files, its ranges, the options, the code's format.
 
     In a mix the key holds the name of the source, too, so that no two sources ever write the same file.
     """
@@ -114,7 +116,7 @@ def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
 
 
 def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> Fragment:
-    """Extracts a batch into its fragment, unless that is done already.
+    """Extract a batch into its fragment, unless that is done already.
 
     Documents that cannot be processed are counted, and listed with the reason (`read_rejected`).
 
@@ -167,7 +169,7 @@ class _FragmentWriter:
         self._languages: collections.Counter[str] = collections.Counter()
 
     def add(self, document: ExtractedDocument) -> None:
-        """Adds a document; its text is held back until there is a block of it, or until `flush`."""
+        """Add a document; its text is held back until there is a block of it, or until `flush`."""
         text = document.text
         sentences = text.count(b"\n") - 1 if self._splits_sentences else 0  # its last line is blank
         self.rows.append((eval_hash(self._seed, document.identity), self.size, len(text), sentences))
@@ -185,7 +187,7 @@ class _FragmentWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the text that is held back."""
+        """Write the text that is held back."""
         block = self._pending.getvalue()
         self._text.write(block)
         if self._splits_sentences:
@@ -193,7 +195,7 @@ class _FragmentWriter:
         self._pending = io.BytesIO()
 
     def end_file(self) -> None:
-        """Ends the text of one of the batch's files."""
+        """End the text of one of the batch's files."""
         self.flush()
         self.ends.append(self.size)
         self.profiles.append(self._profile.record | {"languages": dict(self._languages)})
@@ -217,14 +219,14 @@ class _Findings:
     cut_off: set[str] = dataclasses.field(default_factory=set)
 
     def note(self, name: str, item: Page | Document | RejectedPage) -> None:
-        """Keeps the title of one of the first documents that are counted under a name, for the report."""
+        """Keep the title of one of the first documents that are counted under a name, for the report."""
         if isinstance(item, RejectedPage) or not item.title or len(self.titles.get(name, ())) == _TITLES:
             return
         self.titles.setdefault(name, []).append(item.title[:_TITLE_BYTES].decode(errors="ignore"))
 
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
-    """Writes the files of a fragment, and returns its completion record."""
+    """Write the files of a fragment, and return its completion record."""
     findings = _Findings()
     with contextlib.ExitStack() as stack:
         stack.enter_context(batch.unchanged())  # what other content gives must not bear this key
@@ -264,7 +266,7 @@ def _extract_file(
     writer: _FragmentWriter,
     findings: _Findings,
 ) -> None:
-    """Extracts the units of one of a batch's files, and adds what becomes of its documents to the findings."""
+    """Extract the units of one of a batch's files, and add what becomes of its documents to the findings."""
     counts, rejected = findings.counts, findings.rejected
     partly_expanded_before = extractor.wikitext.limited_pages
     # What the extractor counted before is not of this file.
@@ -309,7 +311,7 @@ def _path(output: str, key: str, content: str) -> str:
 
 
 def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, output: str) -> BinaryIO:
-    """Opens a file of a fragment, which is extracted again if it is gone."""
+    """Open a file of a fragment, which is extracted again if it is gone."""
     path = _path(output, fragment.key, content)
     try:
         return files.open_input(path)
@@ -319,7 +321,7 @@ def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, o
 
 
 def read_tables(ordered: Sequence[Fragment], output: str, *, extents: bool = False) -> tuple[Rows, Integers]:
-    """The documents of fragments, in order, in 20 bytes each unless a fragment has 2 GiB of text.
+    """Return the documents of fragments, in order, in 20 bytes each unless a fragment has 2 GiB of text.
 
     extents: whether to give the sizes twice, for one of them to shrink.
 
@@ -343,18 +345,18 @@ def read_tables(ordered: Sequence[Fragment], output: str, *, extents: bool = Fal
 
 
 def read_records(fragments: Sequence[Fragment], output: str) -> Records:
-    """The completion records of fragments, by their keys."""
+    """Return the completion records of fragments, by their keys."""
     keys = [fragment.key for fragment in fragments]
     return dict(zip(keys, completions.all_finished(output, KIND, keys), strict=True))
 
 
 def read_rejected(fragment: Fragment, output: str) -> list[dict[str, Any]]:
-    """The documents that could not be processed: of each the `input`, the `title` and the `reason`."""
+    """Return the documents that could not be processed: of each the `input`, the `title` and the `reason`."""
     return list(completions.finished(output, KIND, fragment.key)["rejected"])
 
 
 def write_titles(fragments: Sequence[Fragment], records: Records, output: str) -> None:
-    """Keeps the titles of the first documents that are counted under each name, for the report."""
+    """Keep the titles of the first documents that are counted under each name, for the report."""
     titles: dict[str, dict[str, None]] = {}
     for fragment in fragments:
         for name, some in records[fragment.key].get("titles", {}).items():  # earlier versions kept none
@@ -365,12 +367,12 @@ def write_titles(fragments: Sequence[Fragment], records: Records, output: str) -
 
 
 def profiles_of(fragment: Fragment, records: Records) -> list[tuple[InputFile, dict[str, Any]]]:
-    """The files of a fragment, each with the profile of its text (text_profile.TextProfile.record)."""
+    """Return the files of a fragment, each with the profile of its text (text_profile.TextProfile.record)."""
     return list(zip(fragment.batch.files, records[fragment.key]["profiles"], strict=True))
 
 
 def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> list[UnknownTemplate]:
-    """The templates without a rule in all fragments, by name."""
+    """Return the templates without a rule in all fragments, by name."""
     return unknown_templates.merge(
         [UnknownTemplate(**row) for row in records[fragment.key]["unknown_templates"]]
         for fragment in in_order(fragments)
@@ -378,7 +380,7 @@ def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> lis
 
 
 def read_ranges(pieces: Pieces, extractions: Extractions, output: str) -> Iterator[bytes]:
-    """Yields the bytes of pieces, in order, as `read_cached`; extracts a fragment again where its text is gone."""
+    """Yield the bytes of pieces, in order, as `read_cached`; extract a fragment again where its text is gone."""
     return read_cached(
         output,
         pieces,
@@ -388,7 +390,7 @@ def read_ranges(pieces: Pieces, extractions: Extractions, output: str) -> Iterat
 
 
 def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[Rows]:
-    """Yields the rows of a fragment's paragraphs in pieces; extracts the fragment again where they are gone."""
+    """Yield the rows of a fragment's paragraphs in pieces; extract the fragment again where they are gone."""
     row_type = paragraphs_type(options.quality)
     with _open_cached(fragment, _PARAGRAPHS, options, output) as file:
         while rows := file.read(_PARAGRAPHS_AT_ONCE * row_type.itemsize):
@@ -409,7 +411,7 @@ def rows_in(fragment: Fragment, ranges: Ranges, extractions: Extractions, output
 
 
 def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
-    """Deletes the fragments' texts, paragraphs and rows once their shards are written; their tables stay."""
+    """Delete the fragments' texts, paragraphs and rows once their shards are written; their tables stay."""
     endings = (_TEXT, _PARAGRAPHS, _DOCUMENTS)
     paths = [_path(output, fragment.key, content) for fragment in fragments for content in endings]
     files.delete([path for path in paths if files.exists(path)])

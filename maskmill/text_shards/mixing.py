@@ -53,7 +53,7 @@ _SHARE_DIGITS = 6
 
 
 def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fraction]:
-    """How often each source is taken: as often as its weight and the `max_epochs` of all sources allow.
+    """Return how often each source is taken: as often as its weight and the `max_epochs` of all sources allow.
 
     sizes: bytes of each source's training text; more than 0 if the source has a weight above 0, or none. Either all
     sources have weights, or none, unless they have a temperature.
@@ -78,13 +78,13 @@ def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fract
 
 
 def _power(size: int, exponent: float) -> Fraction:
-    """A size to a power, in so many digits that every machine computes the same."""
+    """Return a size to a power, in so many digits that every machine computes the same."""
     with decimal.localcontext(prec=_POWER_DIGITS):
         return Fraction(decimal.Decimal(size) ** decimal.Decimal(str(exponent)))
 
 
 def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) -> list[Flags]:
-    """Which documents of a source are taken, for each pass over them, [documents].
+    """Return which documents of a source are taken, for each pass over them, [documents].
 
     The last, partial pass takes documents by a hash of the seed and of their own hash, as many as come nearest to its
     bytes. A document that the pass repeats never stands next to itself, unless it is the source's only one.
@@ -100,12 +100,12 @@ def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) 
     chosen[order[: int(np.argmin(np.abs(taken - wanted)))]] = True
     if not chosen.any():
         return passes
-    # Only the last document alone would stand behind itself.
+    # Only the last document alone would stand after itself.
     return [chosen, *passes] if np.argmax(chosen) == len(sizes) - 1 else [*passes, chosen]
 
 
 def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
-    """The order in which a partial epoch takes documents: their hashes, spread anew (splitmix64's finalizer).
+    """Return the order in which a partial epoch takes documents: their hashes, spread anew (splitmix64's finalizer).
 
     The hashes themselves will not do: those of the eval set are the smallest of them.
     """
@@ -122,7 +122,7 @@ def plan_mix(
     sources: Sequence[Source],
     output: str,
 ) -> list[ShardPlan]:
-    """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
+    """Plan all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
 
     elements: the fragments, and the checksums of inputs that they lack. sources: in the order of their names. output:
     the directory of the shards; the record of the mix is written there.
@@ -151,7 +151,7 @@ def plan_mix(
 
 
 def _refuse_equal_inputs(fragments: Sequence[Fragment], digests: Mapping[str, str]) -> None:
-    """Raises UnusableInputError if two sources have an input of the same content: an article that is held out in one
+    """Raise UnusableInputError if two sources have an input of the same content: an article that is held out in one
     of them would be trained on in the other."""
     seen: dict[str, tuple[str, str]] = {}
     for fragment in fragments:
@@ -168,7 +168,7 @@ def _refuse_equal_inputs(fragments: Sequence[Fragment], digests: Mapping[str, st
 def _choose_documents(
     sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags]
 ) -> list[Run]:
-    """The training text of each source: what is not held out, as often as the mix takes it."""
+    """Return the training text of each source: what is not held out, as often as the mix takes it."""
     for source, is_out in zip(sources, held_out, strict=True):
         if is_out.all() and source.weight != 0:
             raise UnusableInputError(
@@ -184,7 +184,7 @@ def _choose_documents(
 
 
 def _taken(left: Run, epochs: Fraction, seed: int) -> list[Flags]:
-    """Which documents are taken of those that are left for training, for each pass, [documents]."""
+    """Return which documents are taken of those that are left for training, for each pass, [documents]."""
     (is_left,) = left.passes
     rows = left.documents.table[is_left]
     passes = []
@@ -197,7 +197,7 @@ def _taken(left: Run, epochs: Fraction, seed: int) -> list[Flags]:
 def _describe(
     sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags], train: Sequence[Run]
 ) -> dict[str, dict[str, Any]]:
-    """What becomes of each source, by name."""
+    """Return what becomes of each source, by name."""
     used = [run.size for run in train]
     described = {}
     for place, source in enumerate(sources):
@@ -214,7 +214,7 @@ def _describe(
 
 
 def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
-    """What became of each source, by name, once `plan_mix` has decided.
+    """Return what became of each source, by name, once `plan_mix` has decided.
 
     documents: those that could be used, without what filters, duplicates and limits took. held_out: how many of them
     are the eval set's. used: how many documents the training text has of the source, each counted as often as it

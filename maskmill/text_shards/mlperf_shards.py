@@ -87,7 +87,7 @@ class CleanedFile:
     eval: int
 
     def size(self, kind: ShardKind) -> int:
-        """The bytes of its text of a kind."""
+        """Return the bytes of its text of a kind."""
         return self.train if kind == "train" else self.eval
 
 
@@ -115,7 +115,7 @@ class CleanedBatch:
 class PartPlan:
     """What goes into a shard: the training text of cleaned files, or their eval articles, in order.
 
-    pieces: cleaned batches, each with the numbers of its first file and the one behind its last.
+    pieces: cleaned batches, each with the numbers of its first file and the one after its last.
     """
 
     name: str
@@ -125,7 +125,7 @@ class PartPlan:
 
 
 def batches_of(raw_files: Sequence[RawFile]) -> list[RawBatch]:
-    """Raw files in batches of neighbours."""
+    """Return raw files in batches of neighbours."""
     most = min(max(sum(raw.size for raw in raw_files) // _BATCHES, _SMALLEST_BATCH), _LARGEST_BATCH)
     batches: list[list[RawFile]] = []
     room = 0
@@ -147,7 +147,7 @@ def raw_files_of_inputs(inputs: Sequence[InputFile]) -> list[RawFile]:
 
 
 def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[RawFile]:
-    """Packs the `<doc>` blocks of fragments into files as WikiExtractor packs its documents.
+    """Pack the `<doc>` blocks of fragments into files as WikiExtractor packs its documents.
 
     Raises:
       UnusableInputError: the fragments hold no document.
@@ -176,7 +176,7 @@ def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[R
 
 
 def clean_batch(batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str) -> CleanedBatch:
-    """Cleans raw files, splits their sentences and draws their eval articles, unless that is done already.
+    """Clean raw files, split their sentences and draw their eval articles, unless that is done already.
 
     Raises:
       UnusableInputError: a file is not UTF-8, or holds fewer articles than must be drawn from it.
@@ -202,7 +202,7 @@ def clean_batch(batch: RawBatch, split: SplitOptions, extraction: ExtractionOpti
 def _write_cleaned(
     batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str, key: str
 ) -> dict[str, Any]:
-    """Writes the files of a cleaned batch, and returns its completion record."""
+    """Write the files of a cleaned batch, and return its completion record."""
     splitter = named_choice(extraction.language).by_punkt_alone.splitter(rules="nltk-3.4")
     paths = [_path(output, key, kind) for kind in _KINDS]
     cleaned, hashes = [], []
@@ -236,7 +236,7 @@ def _write_cleaned(
 
 
 def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> Iterator[bytes]:
-    """Yields the content of each raw file."""
+    """Yield the content of each raw file."""
     of_fragments: dict[str, tuple[Fragment, list[Ranges]]] = {}
     for raw in batch:
         for fragment, ranges in raw.pieces:
@@ -253,7 +253,7 @@ def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> 
 
 
 def _texts(blocks: Iterator[bytes], sizes: Iterable[int]) -> Iterator[bytes]:
-    """Yields texts of these sizes, of which the blocks consist."""
+    """Yield texts of these sizes, of which the blocks consist."""
     pending = bytearray()
     for size in sizes:
         while len(pending) < size:
@@ -267,7 +267,7 @@ def _path(output: str, key: str, kind: ShardKind) -> str:
 
 
 def plan_parts(cleaned: Iterable[CleanedBatch], split: SplitOptions, output: str) -> list[PartPlan]:
-    """Packs the files into shards by their raw sizes; the last plan is the eval set.
+    """Pack the files into shards by their raw sizes; the last plan is the eval set.
 
     Raises:
       UnusableInputError: the first file is larger than a shard.
@@ -277,7 +277,7 @@ def plan_parts(cleaned: Iterable[CleanedBatch], split: SplitOptions, output: str
     sizes = [raw.size for batch in batches for raw in batch.raw]
 
     def pieces(members: Iterable[int]) -> tuple[tuple[CleanedBatch, int, int], ...]:
-        """Neighbouring files, by their places among all."""
+        """Return neighbouring files, by their places among all."""
         in_batches = itertools.groupby((places[member] for member in members), key=operator.itemgetter(0))
         of_batches = [(batches[number], [file for _, file in some]) for number, some in in_batches]
         return tuple((batch, numbers[0], numbers[-1] + 1) for batch, numbers in of_batches)
@@ -293,7 +293,7 @@ def plan_parts(cleaned: Iterable[CleanedBatch], split: SplitOptions, output: str
 
 
 def gather_part(plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str) -> TextShard:
-    """Writes a shard from its cleaned files, unless it is there already with the same content.
+    """Write a shard from its cleaned files, unless it is there already with the same content.
 
     Raises:
       UnusableInputError: a file has no article left for training.
@@ -326,7 +326,7 @@ def write_planned(plan: PartPlan, output: str, write: Callable[[str], dict[str, 
 def _write_part(
     path: str, plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> dict[str, Any]:
-    """Writes the file of a shard, and returns its completion record."""
+    """Write the file of a shard, and return its completion record."""
     blocks = read_cached(
         output,
         [(batch, _range_of(batch, first, last, plan.kind)) for batch, first, last in plan.pieces],
@@ -358,12 +358,12 @@ def _write_part(
 
 
 def _range_of(batch: CleanedBatch, first: int, last: int, kind: ShardKind) -> Ranges:
-    """The bytes of neighbouring files in the text of a batch, [1, 2]."""
+    """Return the bytes of neighbouring files in the text of a batch, [1, 2]."""
     start = sum(file.size(kind) for file in batch.cleaned[:first])
     return np.array([[start, start + sum(file.size(kind) for file in batch.cleaned[first:last])]], np.int64)
 
 
 def drop_texts(cleaned: Iterable[CleanedBatch], output: str) -> None:
-    """Deletes the cleaned texts once their shards are written."""
+    """Delete the cleaned texts once their shards are written."""
     paths = [_path(output, batch.key, kind) for batch in cleaned for kind in _KINDS]
     files.delete([path for path in paths if files.exists(path)])

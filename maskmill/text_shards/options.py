@@ -70,13 +70,13 @@ class QualityOptions:
 
     @property
     def filters_documents(self) -> bool:
-        """Whether any filter of documents is on."""
+        """True if any filter of documents is on."""
         shares = (self.min_letter_share, self.max_repeated_share, self.max_list_share)
         return self.drop_stubs or any(limit is not None for limit in (self.min_characters, *shares))
 
     @property
     def finds_duplicates(self) -> bool:
-        """Whether duplicate paragraphs are dropped."""
+        """True if duplicate paragraphs are dropped."""
         return self.drop_duplicates or self.near_duplicate_threshold is not None
 
 

@@ -105,7 +105,7 @@ def count_shares(size: int, shard_bytes: float) -> int:
 
 
 def shares_of(sizes: Iterable[Integers], total: int, shares: int) -> Iterator[Integers]:
-    """Gives each document of a source the number of the share of its source's text in which it starts.
+    """Give each document of a source the number of the share of its source's text in which it starts.
 
     So every shard mirrors the mix of the sources, and takes no more than its share but for the rest of the last
     document of each source.
@@ -140,7 +140,7 @@ class Documents:
     dropped: Rows
 
     def left_of(self, number: int, rows: Rows) -> tuple[Fragment, Ranges]:
-        """What is left of documents of a fragment, given by its place: byte ranges, [k, 2]."""
+        """Return what is left of documents of a fragment, given by its place: byte ranges, [k, 2]."""
         holes = ranges_of(_of_fragment(self.dropped, number))
         extent = "extent" if "extent" in (rows.dtype.names or ()) else "size"
         return self.fragments[number], cut_out(merge_ranges(ranges_of(rows, extent)), holes)
@@ -164,7 +164,7 @@ class Run:
         return sum(int(self.documents.table["size"].sum(where=taken)) for taken in self.passes)
 
     def parts(self) -> Iterator[tuple[int, Rows]]:
-        """The documents in order, fragment for fragment: the place of the fragment, and their rows."""
+        """Yield the documents in order, fragment for fragment: the place of the fragment, and their rows."""
         bounds = list(itertools.pairwise(self.documents.starts.tolist()))
         for taken in self.passes:
             for number, (start, end) in enumerate(bounds):
@@ -179,7 +179,7 @@ def read_documents(
     extraction: ExtractionOptions,
     output: str,
 ) -> Documents:
-    """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
+    """Read the tables of a source's fragments, which are in order, and decide on duplicate paragraphs."""
     drops = extraction.quality.finds_duplicates
     table, starts = read_tables(ordered, output, extents=drops)
     if max_documents is not None:
@@ -196,16 +196,16 @@ def read_documents(
 
 
 def _of_fragment(dropped: Rows, number: int) -> Rows:
-    """The dropped paragraphs of the fragment at a place."""
+    """Return the dropped paragraphs of the fragment at a place."""
     start, end = np.searchsorted(dropped["fragment"], [number, number + 1])
     return dropped[start:end]
 
 
 def _without(table: Rows, dropped: Rows) -> Rows:
-    """What is left of the documents of a fragment without the paragraphs of it that are dropped."""
+    """Return what is left of the documents of a fragment without the paragraphs of it that are dropped."""
     if not len(table):
         return table
-    dropped = dropped[dropped["offset"] < table["offset"][-1] + table["extent"][-1]]  # behind that is max_documents
+    dropped = dropped[dropped["offset"] < table["offset"][-1] + table["extent"][-1]]  # after that is max_documents
     document = np.searchsorted(table["offset"], dropped["offset"], side="right") - 1
     sentences = np.zeros(len(table), np.int64)
     np.add.at(sentences, document, dropped["sentences"])
@@ -223,7 +223,7 @@ def plan_text_shards(
     extraction: ExtractionOptions,
     output: str,
 ) -> list[ShardPlan]:
-    """Plans all shards from the fragments' tables, in whatever order the fragments come: training text, then eval.
+    """Plan all shards from the fragments' tables, in whatever order the fragments come: training text, then eval.
 
     Raises:
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
@@ -243,7 +243,7 @@ def plan_text_shards(
 
 
 def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptions, output: str) -> list[ShardPlan]:
-    """Plans the shards of training text, then those of the eval set (a run for each source), and announces them."""
+    """Plan the shards of training text, then those of the eval set (a run for each source), and announce them."""
     plans = [*_plan_kind("train", train, options), *_plan_kind("eval", held_out, options)]
     columns = document_tables.joined(*(f.columns for run in (*train, *held_out) for f in run.documents.fragments))
     plans = [dataclasses.replace(plan, columns=columns) for plan in plans]
@@ -261,7 +261,7 @@ class _Share:
     pieces: list[tuple[Fragment, Ranges]] = dataclasses.field(default_factory=list)
 
     def add(self, rows: Rows, piece: tuple[Fragment, Ranges]) -> None:
-        """Adds documents of a fragment."""
+        """Add documents of a fragment."""
         self.documents += len(rows)
         self.sentences += int(rows["sentences"].sum())
         self.size += int(rows["size"].sum())
@@ -269,7 +269,7 @@ class _Share:
 
 
 def _plan_kind(kind: ShardKind, runs: Sequence[Run], options: SplitOptions) -> list[ShardPlan]:
-    """Plans the shards of a kind from the runs of its sources; there is one shard even if they have no document."""
+    """Plan the shards of a kind from the runs of its sources; there is one shard even if they have no document."""
     shard_bytes = (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
     totals = [run.size for run in runs]
     count = count_shares(sum(totals), shard_bytes)
@@ -301,7 +301,7 @@ def _inputs_text(fragments: Sequence[Fragment]) -> str:
 
 
 def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError:
-    """The error where no document is left for shards: what became of those that were read, and what to check."""
+    """Return the error where no document is left for shards: what became of those that were read, and what to check."""
     counts = sum_counts(fragment.counts for fragment in fragments)
     if not counts.get("read"):
         return UnusableInputError(
@@ -331,12 +331,12 @@ def refuse_many_rejected(fragments: Sequence[Fragment], share: float, output: st
 
 
 def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
-    """Writes a shard from its fragments, unless it is there already."""
+    """Write a shard from its fragments, unless it is there already."""
     return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output))
 
 
 def write_planned(plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]]) -> TextShard:
-    """Has `write` write a shard to a path and give its record, unless it is there already."""
+    """Have `write` write a shard to a path and give its record, unless it is there already."""
     pieces: Any = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
     key, record = write_once(plan.name, (pieces, plan.columns) if plan.columns else pieces, output, write)
     return TextShard(
@@ -354,7 +354,7 @@ def write_planned(plan: ShardPlan, output: str, write: Callable[[str], dict[str,
 
 
 def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: str) -> dict[str, Any]:
-    """Writes the file of a shard, and returns its completion record."""
+    """Write the file of a shard, and return its completion record."""
     eval_blocks: list[bytes] = []
     with files.new_file(path) as file:
         for block in read_ranges(plan.pieces, extractions, output):

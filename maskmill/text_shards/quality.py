@@ -26,7 +26,7 @@ _NAME = r"[^{}|\[\]\n]*"  # the rest of a template's name
 
 
 def _any_of(words: tuple[str, ...], before: tuple[str, str] = ("", ""), behind: tuple[str, str] = ("", "")) -> str:
-    """A pattern that matches one of some words; nothing if there are none.
+    """Return a pattern that matches one of some words; nothing if there are none.
 
     before, behind: patterns of what may stand there, in scripts that write spaces between words and in others.
     """
@@ -40,14 +40,14 @@ def _any_of(words: tuple[str, ...], before: tuple[str, str] = ("", ""), behind: 
 
 
 def _list_title(language: Language) -> re.Pattern[str]:
-    """Matches the title of a list. Its last word may stand before a bracket: `世界遺産の一覧 (日本)`."""
+    """Match the title of a list. Its last word may stand before a bracket: `世界遺産の一覧 (日本)`."""
     starts = _any_of(language.words("list_title"), behind=(r"(?!\w)", ""))
     ends = _any_of(language.words("list_title_end"))
     return re.compile(rf"{starts}|.*{ends}(?: ?[(（][^()（）]*[)）])?$", re.IGNORECASE)
 
 
 def _stub(language: Language) -> re.Pattern[str]:
-    """Matches the call of a stub template, by the last words of its name or by the first ones."""
+    """Match the call of a stub template, by the last words of its name or by the first ones."""
     ends = _any_of(language.words("stub"), before=(rf"(?:{_NAME}[ _-])?", _NAME))
     starts = _any_of(language.words("stub_start"), behind=(rf"(?:[ _/-]{_NAME})?", _NAME))
     return re.compile(rf"\{{\{{\s*(?:{ends}|{starts})\s*[|}}]", re.IGNORECASE)
@@ -66,7 +66,7 @@ class QualityFilter:
         self._stub = _stub(known)
 
     def reject(self, title: bytes, text: bytes, wikitext: bytes = b"") -> Reason | None:
-        """Returns why a document is left out, or None if it stays.
+        """Return why a document is left out, or None if it stays.
 
         All arguments are UTF-8. text: one paragraph or sentence a line. wikitext: of the page, for `drop_stubs`.
         """
@@ -87,7 +87,7 @@ class QualityFilter:
 
 
 def letter_share(text: bytes) -> float:
-    """The share of letters and combining marks among a text's characters that are not spaces; 0 for none."""
+    """Return the share of letters and combining marks among a text's characters that are not spaces; 0 for none."""
     numbers = collections.Counter(text.decode("utf-8", "replace"))
     characters = sum(number for c, number in numbers.items() if not c.isspace())
     if not characters:
@@ -97,7 +97,7 @@ def letter_share(text: bytes) -> float:
 
 
 def repeated_share(text: bytes) -> float:
-    """The share of a text's bytes in lines that have occurred in it before; 0 for an empty text."""
+    """Return the share of a text's bytes in lines that have occurred in it before; 0 for an empty text."""
     seen: set[bytes] = set()
     repeated = total = 0
     for line in text.split(b"\n"):
@@ -110,7 +110,9 @@ def repeated_share(text: bytes) -> float:
 
 
 def list_share(text: bytes) -> float:
-    """The share of a text's lines that read as items of a list: short, no sentence's end; 0 for a text of no lines."""
+    """Return the share of a text's lines that read as items of a list: short, no sentence's end; 0 for a text of no
+    lines.
+    """
     lines = [line.strip() for line in text.split(b"\n") if line.strip()]
     if not lines:
         return 0.0

@@ -59,7 +59,7 @@ def choose_sentences(
     output: str,
     source: str = "",
 ) -> list[InputFile]:
-    """Adds to each input how its sentences are split; trains Punkt first, unless that is done already.
+    """Add to each input how its sentences are split; train Punkt first, unless that is done already.
 
     The sources of a mix, which have names, train parameters of their own, each in its own folder.
 
@@ -89,7 +89,7 @@ def choose_sentences(
 
 
 def _without_filters(extraction: ExtractionOptions) -> ExtractionOptions:
-    """The options that decide the text before filters and sentences, templates not expanded: they come later."""
+    """Return the options that decide the text before filters and sentences, templates not expanded: they come later."""
     return dataclasses.replace(
         extraction,
         language=AUTO,
@@ -110,7 +110,9 @@ class _TextReader:
     source: str
 
     def texts(self, file: InputFile) -> Iterator[bytes]:
-        """The texts of an input's documents, in order; documents that are left out or rejected are passed over."""
+        """Yield the texts of an input's documents, in order; documents that are left out or rejected are passed
+        over.
+        """
         extractor = document_extractor(self.extraction, origin_of(file), "", self.output)
         for unit in self._units(file):
             for item in read_unit(unit, self.extraction.reading):
@@ -124,7 +126,8 @@ class _TextReader:
         return plan_units([info], input_format=self.input_format, reading=reading, allow_empty=True)
 
     def choices_of(self, inputs: Sequence[InputFile]) -> tuple[list[InputFile], list[SentenceChoice]]:
-        """How the inputs themselves say that their sentences are split: dumps by their headers, others by their words.
+        """Return how the inputs themselves say that their sentences are split: dumps by their headers, others by their
+        words.
 
         A file that is too short to tell is in the language of all such files together, if that is sure.
 
@@ -156,7 +159,7 @@ class _TextReader:
 
 
 def _with_language(file: InputFile, found: Detection) -> InputFile:
-    """A file with the language that its words say, unless they are too few to say any."""
+    """Return a file with the language that its words say, unless they are too few to say any."""
     if not found.is_sure and found.words < FEWEST_WORDS:
         return file
     return dataclasses.replace(file, language=found.language, language_sure=found.sure)
@@ -165,7 +168,7 @@ def _with_language(file: InputFile, found: Detection) -> InputFile:
 def _train(
     choice: SentenceChoice, inputs: Sequence[InputFile], reading: _TextReader
 ) -> tuple[ParametersFolder | None, int]:
-    """Trains Punkt on inputs, unless that is done already.
+    """Train Punkt on inputs, unless that is done already.
 
     Returns:
       The folder of the parameters, None if the inputs are too short; and how many bytes of their text were read.
@@ -217,7 +220,7 @@ def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextRead
 def describe_sentences(
     fragments: Sequence[Fragment], extraction: ExtractionOptions, records: Records
 ) -> list[dict[str, Any]]:
-    """How the sentences of a build were split, and why, for its manifest: an entry for each choice.
+    """Return how the sentences of a build were split, and why, for its manifest: an entry for each choice.
 
     An entry holds the choice, the number of its inputs, and what its lines look like (text_profile.add_up).
 
@@ -247,7 +250,7 @@ def describe_sentences(
 
 
 def _languages_of(profiled: Sequence[tuple[InputFile, Mapping[str, Any]]]) -> dict[str, Any]:
-    """What the words of files and of their records say of their languages, for the entry of a choice."""
+    """Return what the words of files and of their records say of their languages, for the entry of a choice."""
     told = [(file.language_sure, file.language) for file, _ in profiled if file.language]
     records: collections.Counter[str] = collections.Counter()
     for _, profile in profiled:
@@ -258,12 +261,14 @@ def _languages_of(profiled: Sequence[tuple[InputFile, Mapping[str, Any]]]) -> di
 
 
 def _is_by_records(records: Mapping[str, int]) -> bool:
-    """Whether nearly all records of a text were split by their own languages, so that the choice decided on few."""
+    """Return whether nearly all records of a text were split by their own languages, so that the choice decided on
+    few.
+    """
     return bool(records) and records.get("", 0) <= _MOST_OF_NO_LANGUAGE * sum(records.values())
 
 
 def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str) -> list[str]:
-    """Deletes the parameters that earlier builds have trained and this one does not use.
+    """Delete the parameters that earlier builds have trained and this one does not use.
 
     entries: of this build, as `describe_sentences` gives them. Returns the keys of the trainings that it uses.
     """
@@ -301,7 +306,7 @@ def _choice_entry(choice: SentenceChoice) -> dict[str, Any]:
 
 
 def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping[str, int]) -> list[Doubt]:
-    """What makes one doubt that a choice was right.
+    """Return what makes one doubt that a choice was right.
 
     lines, scripts: of the text that was split by it, as text_profile.add_up gives them.
 
@@ -330,7 +335,9 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
 
 
 def part_of_other_script(choice: SentenceChoice, scripts: Mapping[str, int]) -> str:
-    """The script, other than Latin, of a large part of a text whose language is not written in it; empty for none."""
+    """Return the script, other than Latin, of a large part of a text whose language is not written in it; empty for
+    none.
+    """
     least = max(_FEWEST_LETTERS, _LARGE_PART * sum(scripts.values()))
     others = (script for script, letters in scripts.items() if script != "LATIN" and letters >= least)
     expected = choice.expected_scripts

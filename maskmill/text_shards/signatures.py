@@ -34,7 +34,7 @@ SIGNED_PARAGRAPHS = np.dtype([*PARAGRAPHS.descr, ("near", "<u4", (PERMUTATIONS,)
 
 
 def paragraphs_type(options: QualityOptions) -> np.dtype[Any]:
-    """The type of a fragment's rows of paragraphs: with a MinHash where near duplicates are looked for."""
+    """Return the type of a fragment's rows of paragraphs: with a MinHash where near duplicates are looked for."""
     return PARAGRAPHS if options.near_duplicate_threshold is None else SIGNED_PARAGRAPHS
 
 
@@ -47,7 +47,7 @@ class ParagraphSigner:
         self._sketch = None if options.near_duplicate_threshold is None else new_sketch()
 
     def sign(self, row: npt.NDArray[Any], paragraph: bytes) -> bool:
-        """Writes a paragraph's signatures to a row [1] of `paragraphs_type`; returns False if it has too few words."""
+        """Write a paragraph's signatures to a row [1] of `paragraphs_type`; return False if it has too few words."""
         words = _WORD.findall(paragraph.decode("utf-8", "replace").casefold())
         if len(words) < self._options.min_duplicate_words:
             return False
@@ -62,12 +62,12 @@ class ParagraphSigner:
 
 
 def new_sketch() -> Any:
-    """An empty MinHash of PERMUTATIONS, the same in every process."""
+    """Return an empty MinHash of PERMUTATIONS, the same in every process."""
     return import_datasketch().MinHash(num_perm=PERMUTATIONS, seed=_SEED, scheme=_SCHEME, hashfunc=zlib.crc32)
 
 
 def import_datasketch() -> Any:
-    """The module datasketch, which is an extra. Raises UnusableInputError if it is missing."""
+    """Return the module datasketch, which is an extra. Raises UnusableInputError if it is missing."""
     try:
         import datasketch
     except ImportError:

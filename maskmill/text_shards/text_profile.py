@@ -49,7 +49,7 @@ class TextProfile:
         self._beginnings = np.zeros(1 << 16, np.int64)
 
     def add(self, block: bytes) -> None:
-        """Adds whole lines of UTF-8."""
+        """Add whole lines of UTF-8."""
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
         if not len(ends):
@@ -70,7 +70,7 @@ class TextProfile:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The profile as JSON has it, without the zeros behind the longest line."""
+        """The profile as JSON has it, without the zeros after the longest line."""
         last = int(self.lengths.nonzero()[0].max(initial=-1))
         return {
             "lengths": self.lengths[: last + 1].tolist(),
@@ -91,7 +91,9 @@ class TextProfile:
 
 @functools.cache
 def _cases() -> npt.NDArray[np.uint8]:
-    """Whether the letter that begins with two bytes is small or a capital, [65536]; those of three bytes have none."""
+    """Return whether the letter that begins with two bytes is small or a capital, [65536]; those of three bytes have
+    none.
+    """
     cases = np.zeros(1 << 16, np.uint8)
     for point in range(1 << 11):
         character = chr(point)
@@ -102,7 +104,7 @@ def _cases() -> npt.NDArray[np.uint8]:
 
 
 def _script_of(beginning: int) -> str:
-    """The script of the letters that begin with two bytes, as rules.scripts_of names it; empty if none does.
+    """Return the script of the letters that begin with two bytes, as rules.scripts_of names it; empty if none does.
 
     The two bytes of a longer character leave 64 or 4,096 characters open: it counts for the first letter among them if
     most of them are letters. What stands in the plane of the dead scripts counts for none.
@@ -125,7 +127,7 @@ def _script_of(beginning: int) -> str:
 
 
 def add_up(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Adds up the profiles of fragments.
+    """Add up the profiles of fragments.
 
     Returns:
       The counts of lines: how many, the characters of the median line (rounded down to STEP) and of the longest, and
@@ -153,7 +155,7 @@ def add_up(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[s
 
 
 def is_cut(lines: Mapping[str, int]) -> bool:
-    """Whether lines, counted as by `add_up`, seem to be cut at some width, so that they are no sentences."""
+    """Return whether lines, counted as by `add_up`, seem to be cut at some width, so that they are no sentences."""
     return (
         lines.get("begin_small", 0) >= max(1, _MANY_SMALL * lines.get("lines", 0))
         and lines["begin_capital"] >= _SOME_CAPITALS * lines["lines"]

@@ -123,7 +123,7 @@ class Work:
 def run(
     options: BuildOptions, beam_arguments: Sequence[str] = (), names: Sequence[str] | None = None
 ) -> Mapping[str, Result]:
-    """Runs a build's stages, once its training is checked, too; the training itself is not run.
+    """Run a build's stages, once its training is checked, too; the training itself is not run.
 
     The stages are one graph. A vocabulary cuts it in two: examples read it before they begin.
 
@@ -160,13 +160,13 @@ def run(
 
 
 def expected_kernels(options: BuildOptions) -> list[str]:
-    """The kernels that a build runs, as far as its options say; as to `kernels.prepare`."""
+    """Return the kernels that a build runs, as far as its options say; as to `kernels.prepare`."""
     of_stages = [kernel for stage, own in options.stages.items() for kernel in stage.expected_kernels(own)]
     return [*_kernels_of_report(options), *of_stages]
 
 
 def _kernels_of_report(options: BuildOptions) -> Sequence[str]:
-    """What the report at the end runs is compiled with the rest, so that the user waits once."""
+    """Return what the report at the end runs is compiled with the rest, so that the user waits once."""
     return () if options.report in ("off", "none") else kernels.OF_VERIFY
 
 
@@ -179,7 +179,7 @@ def run_chosen(
     examples: ExamplesOptions | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Mapping[str, Result]:
-    """Runs stages, each on what the one before it gives.
+    """Run stages, each on what the one before it gives.
 
     Args:
       chosen: the stages with their options, in order. Those that are not of the graph are only checked.
@@ -215,7 +215,7 @@ def run_chosen(
 
 
 def run_alone(options: Any, beam_arguments: Sequence[str] = (), say: console.Say = console.say) -> Mapping[str, Result]:
-    """Runs the stage that these options are of, and says its summary and what may follow; as `run_chosen`."""
+    """Run the stage that these options are of, and say its summary and what may follow; as `run_chosen`."""
     stage = next(stage for stage in STAGES if stage.options_class is type(options))
     results = run_chosen([(stage, options)], beam_arguments)
     summary.report(options.output, results.get(stage.name), say)

@@ -102,7 +102,7 @@ class BuildChoices:
 
 
 def flags() -> dict[str, Option]:
-    """The flags of a build: the keys, and each option that a section can give as `section.option`."""
+    """Return the flags of a build: the keys, and each option that a section can give as `section.option`."""
     sections = {stage.name: options_of_section(stage) for stage in STAGES}
     sections |= {name: dict(option_tools.options_of(settings)) for name, settings in SETTINGS.items()}
     return dict(option_tools.options_of(BuildKeys)) | {
@@ -113,14 +113,16 @@ def flags() -> dict[str, Option]:
 
 
 def options_of_section(stage: type[Stage[Any]]) -> dict[str, Option]:
-    """The options that a stage's section can give: instead of the stage's own, and those that no build decides."""
+    """Return the options that a stage's section can give: instead of the stage's own, and those that no build
+    decides.
+    """
     known = option_tools.options_of(stage.options_class)
     own = {name: option for name, option in known.items() if name not in stage.decides}
     return (dict(option_tools.options_of(stage.instead)) if stage.instead else {}) | own
 
 
 def read_build(path: str, overrides: Mapping[str, Any] | None = None) -> BuildOptions:
-    """Reads a build's YAML file.
+    """Read a build's YAML file.
 
     overrides: the values of flags (`flags`) by name, which count instead of the file's.
 
@@ -137,7 +139,7 @@ def read_build(path: str, overrides: Mapping[str, Any] | None = None) -> BuildOp
 
 
 def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, Any] | None = None) -> BuildOptions:
-    """Makes a build from the mapping that its YAML file holds; `where` names the file in messages.
+    """Make a build from the mapping that its YAML file holds; `where` names the file in messages.
 
     Raises:
       UnusableInputError: as `read_build`.
@@ -188,19 +190,19 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
 
 
 def _of_section(overrides: Mapping[str, Any], section: str) -> dict[str, Any]:
-    """The values of a section's flags, by option."""
+    """Return the values of a section's flags, by option."""
     return {n.removeprefix(f"{section}."): v for n, v in overrides.items() if n.startswith(f"{section}.")}
 
 
 def _without_input(values: Any) -> Any:
-    """The values of extract if a downloaded dump is its input: then none is named (release_plan.with_input)."""
+    """Return the values of extract if a downloaded dump is its input: then none is named (release_plan.with_input)."""
     if values is None or (isinstance(values, dict) and values.get("input") is None):
         return {**(values or {}), "input": []}
     return values
 
 
 def rebased(build: BuildOptions, output: str) -> BuildOptions:
-    """The same build into another directory: what the build decides itself is decided anew."""
+    """Return the same build into another directory: what the build decides itself is decided anew."""
     moved = dataclasses.replace(build, output=output, stages={})
     for stage, own in build.stages.items():
         moved = moved.having(stage, stage.moved(own, moved))
@@ -208,7 +210,9 @@ def rebased(build: BuildOptions, output: str) -> BuildOptions:
 
 
 def as_plain(build: BuildOptions) -> dict[str, Any]:
-    """The options of a build by section, as JSON can hold them: without the places that the build decides itself."""
+    """Return the options of a build by section, as JSON can hold them: without the places that the build decides
+    itself.
+    """
     plain: dict[str, Any] = {"compat": build.compat, "preset": build.preset}
     if build.texts is not None:
         plain[ExtractStage.name] = {"from": list(build.texts)}
@@ -220,7 +224,7 @@ def as_plain(build: BuildOptions) -> dict[str, Any]:
 
 
 def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The sections that are not stages, by name; without `watch` if there is none."""
+    """Return the sections that are not stages, by name; without `watch` if there is none."""
     made = {}
     for name, options_class in SETTINGS.items():
         given = _of_section(overrides, name)
@@ -233,7 +237,7 @@ def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: s
 
 
 def _keys(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> BuildKeys:
-    """The keys beside the sections, with those of the preset."""
+    """Return the keys beside the sections, with those of the preset."""
     sections = {SOURCES, *(stage.name for stage in STAGES), *SETTINGS}
     given = {key: value for key, value in content.items() if key not in sections}
     given |= {name: value for name, value in overrides.items() if "." not in name}
@@ -248,7 +252,7 @@ def _keys(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) 
 
 
 def print_config(build: BuildOptions | None = None, preset: str | None = None) -> str:
-    """A build's YAML file with a comment for each option, and for each value of a preset with its source.
+    """Return a build's YAML file with a comment for each option, and for each value of a preset with its source.
 
     Args:
       build: whose values are printed; None: every default. Sections that a build may have or not are commented out
@@ -282,7 +286,7 @@ _Recipe = Mapping[str, tuple[Any, str]]
 
 
 def _recipe(preset: str | None, section: str) -> _Recipe:
-    """What a preset gives for a section: by option, the value and its source."""
+    """Return what a preset gives for a section: by option, the value and its source."""
     if preset is None:
         return {}
     found = presets.find(preset)
@@ -302,7 +306,7 @@ def _stage_section(stage: type[Stage[Any]], build: BuildOptions | None, preset: 
 
 
 def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:
-    """The sections that say where the text comes from: of sources, and extract."""
+    """Return the sections that say where the text comes from: of sources, and extract."""
     name = ExtractStage.name
     instead = _section(TextsOptions, TextsOptions(from_=None if build is None else build.texts), skip=(), indent="  ")
     if build is not None and build.texts is not None:
@@ -320,7 +324,7 @@ def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:
 
 
 def _sources_section(sources: Sequence[SourceOptions] | None) -> str:
-    """The section of sources; None: of one with what only a source has, each at its default."""
+    """Return the section of sources; None: of one with what only a source has, each at its default."""
     if sources is None:
         only = ("weight", "max_epochs", "temperature", "input")
         own = _section(SourceOptions, None, skip=(), indent="    ", only=only)
@@ -344,7 +348,8 @@ def _section(
     only: tuple[str, ...] | None = None,
     recipe: _Recipe | None = None,
 ) -> str:
-    """The lines of a section: each option with a comment and its value in `chosen`; if that is None, its default.
+    """Return the lines of a section: each option with a comment and its value in `chosen`; if that is None, its
+    default.
 
     recipe: values that count instead of defaults; an option that has its value in it gets a comment with the source.
     """

@@ -32,7 +32,7 @@ _MOST_SAID = 5  # findings on the terminal; the report has more
 def of_build(
     output: str, verified: BuildReport, beam_arguments: Sequence[str] = (), say: console.Say = console.say
 ) -> None:
-    """Writes the report of a finished build to its output directory.
+    """Write the report of a finished build to its output directory.
 
     verified: how much of it is verified before; "off": there is no report. beam_arguments: those of the build.
     say: takes the line that names the report.
@@ -58,7 +58,7 @@ def of_build(
 
 
 def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "tuple[Verification | None, str]":
-    """Writes the report, unless it is there; returns what was verified for it, and this in words ("": no report)."""
+    """Write the report, unless it is there; return what was verified for it, and this in words ("": no report)."""
     from maskmill.reporting import made_stages
 
     path = files.join(output, REPORT)
@@ -81,7 +81,7 @@ def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "t
 
 
 def page_module() -> Any:
-    """The module that renders the page; to import it takes most of a second, because it draws charts."""
+    """Return the module that renders the page; to import it takes most of a second, because it draws charts."""
     from maskmill.reporting import page
 
     return page
@@ -93,7 +93,7 @@ def collect(
     beam_arguments: Sequence[str] = (),
     stages: "Sequence[MadeStage] | None" = None,
 ) -> tuple["Facts", "Verification | None"]:
-    """What there is to tell of a data set, and what was verified for it.
+    """Return what there is to tell of a data set, and what was verified for it.
 
     path: the directory of a build, or of one of its stages. beam_arguments: those of another runner than the local one
     are not used, because a report is made where the command runs. stages: those at the path, if they were just read.
@@ -120,7 +120,7 @@ def collect(
 
 
 def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:
-    """The numbers of the shards to verify, as --shards takes them; empty: all; None: none."""
+    """Return the numbers of the shards to verify, as --shards takes them; empty: all; None: none."""
     if verified == "all":
         return ""
     if verified == "none" or not is_local:
@@ -134,7 +134,7 @@ def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_lo
 
 
 def _became(verification: "Verification | None") -> str:
-    """What became of the verification, for the line that names the report."""
+    """Return what became of the verification, for the line that names the report."""
     if verification is None:
         return "not verified"
     made = sum(outcome.looked_at > 0 for outcome in verification.outcomes.values())

@@ -61,20 +61,20 @@ class Section:
         return {name: value for name, value in values.items() if value is not None or name not in instead}
 
     def label(self, name: str) -> str:
-        """What messages call an option of the section."""
+        """Return what messages call an option of the section."""
         if name in self.given:
             return f"--{self.stage.name}.{name}"
         return f"{self.where}{place_of(self.content, name)}: {self.stage.name}.{name}"
 
 
 def place_of(mapping: Any, key: str) -> str:
-    """`, line N` of a key, if it is known."""
+    """Return `, line N` of a key, if it is known."""
     line = getattr(mapping, "lines", {}).get(key)
     return "" if line is None else f", line {line}"
 
 
 def texts_of(section: Section) -> tuple[str, ...] | None:
-    """The text shards that the section extract names instead of an extraction; None if it names none.
+    """Return the text shards that the section extract names instead of an extraction; None if it names none.
 
     Raises:
       UnusableInputError: other options stand beside them.
@@ -95,7 +95,7 @@ def texts_of(section: Section) -> tuple[str, ...] | None:
 
 
 def make_mix(content: Mapping[str, Any], section: Section, so_far: Build) -> MixOptions:
-    """The options of extract in a build with sources.
+    """Return the options of extract in a build with sources.
 
     content: of the build's file, whose section of sources has the options of each source by its name. section: extract,
     with what the sources share: what they have in common, and their defaults.
@@ -138,7 +138,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: Build) -> Mix
 def _make_source(
     name: Any, sources: Mapping[str, Any], defaults: Mapping[str, Any], section: Section, so_far: Build
 ) -> SourceOptions:
-    """The options of a source: its own, and for the others the defaults, which the section extract has."""
+    """Return the options of a source: its own, and for the others the defaults, which the section extract has."""
     where = section.where
     try:
         check_name(name)

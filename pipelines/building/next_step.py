@@ -24,7 +24,7 @@ _ANY_MODEL = {"bert_config_file": "CONFIGURATION"}  # where rows are too long fo
 
 
 def report(outputs: Sequence[str], command: str, say: console.Say = console.say) -> None:
-    """Says how much lies below the directories of a finished command, and the command that may follow.
+    """Say how much lies below the directories of a finished command, and the command that may follow.
 
     No size is said of directories that are not on this machine, and no command if `command` is empty.
     """
@@ -35,7 +35,7 @@ def report(outputs: Sequence[str], command: str, say: console.Say = console.say)
 
 
 def of(stages: Mapping[type[Stage[Any]], Any], manifests: Mapping[str, Mapping[str, Any]]) -> str:
-    """The command that goes on where these stages, given with their options, end; empty if none does.
+    """Return the command that goes on where these stages, given with their options, end; empty if none does.
 
     manifests: those of the stages that have just run, by directory; others are read.
     """
@@ -55,7 +55,7 @@ def of(stages: Mapping[type[Stage[Any]], Any], manifests: Mapping[str, Mapping[s
 
 
 def _train_with(build: Build, manifests: Mapping[str, Mapping[str, Any]]) -> str:
-    """The training of a build's examples; empty if it has none to train with."""
+    """Return the training of a build's examples; empty if it has none to train with."""
 
     def examples_in(directory: str, kind: str, name: str) -> int:
         made = manifests.get(directory) or manifest.find_manifest(directory) or {}
@@ -79,7 +79,7 @@ def _train_with(build: Build, manifests: Mapping[str, Mapping[str, Any]]) -> str
 
 
 def _model_for(examples: ExamplesOptions) -> dict[str, str]:
-    """The model that takes examples: the one of their recipe, or the first that takes rows of their length."""
+    """Return the model that takes examples: the one of their recipe, or the first that takes rows of their length."""
     length = examples.masking.max_seq_length
     for preset in (_MODELS.get(examples.preset or "", _MODEL), _MODEL, _LONG_MODEL):
         config = from_preset(preset)
@@ -89,7 +89,7 @@ def _model_for(examples: ExamplesOptions) -> dict[str, str]:
 
 
 def _examples_with(vocabulary: VocabularyStageOptions) -> dict[str, str]:
-    """The options of examples that take the text and the vocabulary that was made of it."""
+    """Return the options of examples that take the text and the vocabulary that was made of it."""
     name, path = vocabulary.tokenizer
     arguments = {"input": ",".join(vocabulary.input), "output": "DIRECTORY", name: path}
     if name == "vocab_file" and not vocabulary.vocabulary.decided.do_lower_case:
@@ -102,14 +102,14 @@ def _command_line(command: str, arguments: Mapping[str, str]) -> str:
 
 
 def _bytes_below(directory: str) -> int:
-    """The bytes of all files below a local directory."""
+    """Return the bytes of all files below a local directory."""
     return sum(
         os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(directory) for name in names
     )
 
 
 def _size_text(size: int) -> str:
-    """A number of bytes as `12.3 MB`."""
+    """Return a number of bytes as `12.3 MB`."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= factor:
             return f"{size / factor:,.1f} {unit}"

@@ -37,18 +37,18 @@ class StageState:
 
 
 def graph_names(options: Build) -> list[str]:
-    """The names of the stages that are of the graph and write a manifest, in order: all but the training."""
+    """Return the names of the stages that are of the graph and write a manifest, in order: all but the training."""
     return [stage.name for stage in options.stages if issubclass(stage, GraphStage)]
 
 
 def directory_of(options: Build, name: str) -> str:
-    """The directory of a stage."""
+    """Return the directory of a stage."""
     stage = options.named(name)
     return stage.output_of(options[stage])
 
 
 def selected(options: Build, first: str | None, last: str | None) -> list[str]:
-    """The names of the stages from one to another, both included; None: from the beginning, to the end.
+    """Return the names of the stages from one to another, both included; None: from the beginning, to the end.
 
     Raises:
       UnusableInputError: the build does not have such a stage, or the last one comes before the first.
@@ -65,7 +65,7 @@ def selected(options: Build, first: str | None, last: str | None) -> list[str]:
 
 
 def check_finished(options: Build, names: Sequence[str]) -> None:
-    """Checks that the stages before those of a run are finished, with these options.
+    """Check that the stages before those of a run are finished, with these options.
 
     Raises:
       UnusableInputError: one is not.
@@ -90,7 +90,7 @@ def check_finished(options: Build, names: Sequence[str]) -> None:
 
 
 def states_of(options: Build, names: Sequence[str], *, inputs: Mapping[str, str] | None = None) -> list[StageState]:
-    """What a run of stages would do about each.
+    """Return what a run of stages would do about each.
 
     names: of the stages that would run, in order. inputs: the sha256 of the build's inputs by path, if they are known.
     """
@@ -132,7 +132,7 @@ def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before:
 
 
 def differences(made: Mapping[str, Any], name: str, options: Build) -> list[str]:
-    """How the parameters of a finished stage differ from those of a build: `NAME OLD, now NEW` each."""
+    """Return how the parameters of a finished stage differ from those of a build: `NAME OLD, now NEW` each."""
     own = options[options.named(name)]
     wanted = json.loads(completions.canonical_json(option_tools.parameters(own)))
     unclaimed = getattr(own, "ADDITIONS", ())
@@ -154,7 +154,7 @@ def _has_changed(key: str, value: Any, before: Mapping[str, Any]) -> bool:
 
 
 def _digest_of(path: Any) -> str | None:
-    """The sha256 of the file that an option names; None if it names none."""
+    """Return the sha256 of the file that an option names; None if it names none."""
     if not isinstance(path, str) or files.is_glob(path):
         return None
     try:
@@ -164,7 +164,7 @@ def _digest_of(path: Any) -> str | None:
 
 
 def _changed_inputs(made: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
-    """Which inputs of a finished stage are others now; empty if none is known to be."""
+    """Return which inputs of a finished stage are others now; empty if none is known to be."""
     if made["stage"] != "extract" or not inputs:
         return ""
     before = {entry["path"]: entry["sha256"] for entry in made["inputs"]}
@@ -174,7 +174,8 @@ def _changed_inputs(made: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
 
 
 def _unfit_inputs(options: Build, name: str, made: Mapping[str, Any]) -> str:
-    """Which files of the stages before a finished one are not those that it was made of: a clause; empty without any.
+    """Return which files of the stages before a finished one are not those that it was made of: a clause; empty without
+    any.
 
     What those stages made is looked up in their manifests, so nothing is read.
     """
@@ -193,7 +194,7 @@ def _unfit_inputs(options: Build, name: str, made: Mapping[str, Any]) -> str:
 
 
 def _damaged(directory: str, made: Mapping[str, Any]) -> str:
-    """How many files of a finished stage are missing or have another size: a clause; empty without any."""
+    """Return how many files of a finished stage are missing or have another size: a clause; empty without any."""
     listed = [file for entry in made["shards"] for file in manifest.files_of_shard(entry)]
     folders = {files.parent(files.join(directory, file["name"])) for file in listed}
     sizes = {path: size for folder in sorted(folders) for path, size in files.sizes_in(folder).items()}

@@ -37,7 +37,7 @@ def _compile_what_reads() -> None:
 
 
 def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The command's name, and its arguments: flags in front of the name are the command's, too."""
+    """Return the command's name, and its arguments: flags in front of the name are the command's, too."""
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
         place += 2 if arguments[place].lstrip("-") in ("log_level", "log_format") else 1
@@ -49,7 +49,9 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether --log_format json is among the arguments: a command line that cannot be read is refused as JSON, too."""
+    """Return whether --log_format json is among the arguments: a command line that cannot be read is refused as JSON,
+    too.
+    """
     flags_given = [argument.replace("--", "-", 1) for argument in arguments]
     return "-log_format=json" in flags_given or ("-log_format", "json") in itertools.pairwise(flags_given)
 
@@ -67,7 +69,7 @@ def _help_of(name: str) -> str:
 
 
 def _run(name: str | None, arguments: list[str], prints: console.Console, version: str) -> int:
-    """Runs a command; returns its exit code."""
+    """Run a command; return its exit code."""
     asked = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if name == "help":
         name, asked = next((a for a in arguments if a in COMMANDS), None), ["--help"]
@@ -101,7 +103,9 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
 
 
 def _shortage(error: OSError | ImportError) -> str:
-    """The sentence for an error by which the machine says that it has too little of something; empty for any other."""
+    """Return the sentence for an error by which the machine says that it has too little of something; empty for any
+    other.
+    """
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
         return f"Too few files may be open at once ({error}); raise the limit, as in `ulimit -n 1024`."
     # A library cannot be loaded: the linker tells the reason in words alone.
@@ -113,7 +117,7 @@ def _shortage(error: OSError | ImportError) -> str:
 
 
 def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -> int:
-    """Runs a command line; returns its exit code. `version` is what --version prints.
+    """Run a command line; return its exit code. `version` is what --version prints.
 
     0: done; 1: the run failed; 2: the command or its input is unusable; 130: interrupted by Ctrl-C.
     """

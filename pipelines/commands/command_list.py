@@ -20,7 +20,7 @@ _STAGE_OPTIONS = "pipelines.settings.stage_options"
 
 
 def _named(place: str) -> Any:
-    """What a text `module:name` names."""
+    """Return what a text `module:name` names."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -64,7 +64,7 @@ class Command:
         return own | {name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()}
 
     def run(self, line: "CommandLine", **more: Any) -> Any:
-        """Runs the command, with more arguments for what runs it; returns what that returns."""
+        """Run the command, with more arguments for what runs it; return what that returns."""
         if callable(self.work):
             return self.work(line)
         arguments: list[Any] = [line.names] if self.takes_names else []
@@ -76,14 +76,14 @@ class Command:
 
 
 def _options(*classes: type) -> "dict[str, Option]":
-    """The options of options classes by name."""
+    """Return the options of options classes by name."""
     from pipelines.settings.options import options_of
 
     return {name: known for options_class in classes for name, known in options_of(options_class).items()}
 
 
 def _made(options_class: str, line: "CommandLine", **more: Any) -> Any:
-    """The options of a class, as `module:Class`, that a command line gives; `more` are further values."""
+    """Return the options of a class, as `module:Class`, that a command line gives; `more` are further values."""
     from pipelines.settings import options
 
     return options.from_flags(_named(options_class), {**line.values, **more})
@@ -101,7 +101,7 @@ _CHOICES = "pipelines.building.build_options:BuildChoices"
 
 
 def _build_flags(*places: str, without: tuple[str, ...] = ()) -> "dict[str, Option]":
-    """The flags of classes of options, as `module:Class`, and those of a build."""
+    """Return the flags of classes of options, as `module:Class`, and those of a build."""
     from pipelines.building import build_options
 
     own = _options(*map(_named, places))
@@ -109,12 +109,12 @@ def _build_flags(*places: str, without: tuple[str, ...] = ()) -> "dict[str, Opti
 
 
 def _watch_flags() -> "dict[str, Option]":
-    """A watch builds releases, and looks (--check) where a build plans (--dry_run)."""
+    """Return a watch builds releases, and looks (--check) where a build plans (--dry_run)."""
     return _build_flags(f"{_COMMAND_OPTIONS}:WatchFlags", _CHOICES, without=_named(_CHOICES).NOT_OF_A_WATCH)
 
 
 def _overrides(line: "CommandLine") -> dict[str, Any]:
-    """The values of a command line that override those of a build's file."""
+    """Return the values of a command line that override those of a build's file."""
     from pipelines.building import build_options
 
     known = build_options.flags()
@@ -122,7 +122,7 @@ def _overrides(line: "CommandLine") -> dict[str, Any]:
 
 
 def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
-    """The one CONFIG.yaml that a command line names; raises UnusableInputError if it names none or several."""
+    """Return the one CONFIG.yaml that a command line names; raises UnusableInputError if it names none or several."""
     if not line.names:
         raise UnusableInputError(f"CONFIG.yaml is missing: {what_to_do}.")
     if len(line.names) > 1:
@@ -131,7 +131,7 @@ def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
 
 
 def _given(line: "CommandLine", without: tuple[str, ...]) -> list[str]:
-    """The flags that a command for the later stages of a build needs, too, as arguments."""
+    """Return the flags that a command for the later stages of a build needs, too, as arguments."""
     from pipelines.settings import flags
 
     return flags.written(line, without=("from", "until", *without))

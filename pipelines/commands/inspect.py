@@ -27,9 +27,9 @@ _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a voc
 
 @interruption.going_on(interruption.START_ANEW)
 def run(names: Sequence[str], options: InspectOptions) -> None:
-    """Prints what is in a path.
+    """Print what is in a path.
 
-    names: the path and, with --example search, the words behind it.
+    names: the path and, with --example search, the words after it.
 
     Raises:
       UnusableInputError: there is nothing that can be shown.
@@ -49,7 +49,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
 
 
 def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
-    """The path, and the words to search for, which stand after it."""
+    """Return the path, and the words to search for, which stand after it."""
     if options.example != SEARCH:
         return only_path(names, _TAKES_ONE), ""
     if len(names) < 2:
@@ -58,7 +58,7 @@ def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
 
 
 def _write_page(path: str, html: str, options: InspectOptions) -> None:
-    """Writes the report on a path, or on two side by side."""
+    """Write the report on a path, or on two side by side."""
     from maskmill.reporting import page
     from pipelines.building import build_report
 
@@ -73,7 +73,7 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
-    """Prints examples or documents, each as soon as it is found."""
+    """Print examples or documents, each as soon as it is found."""
     with _opened(path, options) as opened:
         found = Wanted(words).pattern if words else None
         shown = 0
@@ -94,7 +94,7 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
 
 
 def _opened(path: str, options: InspectOptions) -> OpenedExamples | OpenedTexts:
-    """What has examples or documents."""
+    """Return what has examples or documents."""
     path = kinds.plain(path)
     with contextlib.closing(open_ranges(path)) as ranges:
         kind = kinds.kind_of(path, ranges)
@@ -109,7 +109,7 @@ def _opened(path: str, options: InspectOptions) -> OpenedExamples | OpenedTexts:
 
 
 def _chosen(opened: OpenedExamples | OpenedTexts, words: str, options: InspectOptions) -> Iterator[inspect_text.Item]:
-    """The examples or documents that were asked for."""
+    """Return the examples or documents that were asked for."""
     if options.example == SEARCH:
         return itertools.islice(opened.search(words), options.head or 1)
     if options.example is None:

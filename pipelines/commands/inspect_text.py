@@ -36,12 +36,12 @@ _Span = tuple[str, str]  # a run of text that is safe to print, and its style
 
 
 def is_terminal() -> bool:
-    """Whether a person looks at standard output."""
+    """Return whether a person looks at standard output."""
     return sys.stdout.isatty()
 
 
 def print_summary(summary: Summary) -> None:
-    """Prints a summary: its figures, its tables and its notes."""
+    """Print a summary: its figures, its tables and its notes."""
     _print([(shown(f"{summary.kind}: {summary.path}"), "bold")])
     for title, part in summary.parts.items():
         if not part:
@@ -58,7 +58,7 @@ def print_summary(summary: Summary) -> None:
 
 
 def as_values(item: Item, documents: Documents) -> dict[str, Any]:
-    """An example or a document for programs."""
+    """Return an example or a document for programs."""
     values = dataclasses.asdict(item)
     if not isinstance(item, DecodedExample):
         return values
@@ -67,7 +67,7 @@ def as_values(item: Item, documents: Documents) -> dict[str, Any]:
 
 
 def print_item(item: Item, documents: Documents, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
-    """Prints an example or a document.
+    """Print an example or a document.
 
     documents: those that each part of an example between its special pieces is of. found: what is marked on a
     terminal, because it was searched for.
@@ -94,7 +94,7 @@ def _print_document(document: TextDocument, found: re.Pattern[str] | None) -> No
 
 
 def _known_of(document: TextDocument) -> str:
-    """What the table of a text shard has of a document."""
+    """Return what the table of a text shard has of a document."""
     known = (f"{name}: {value}" for name, value in document.metadata.items() if value not in (None, ""))
     return shown(", ".join(known), _MOST_CHARACTERS)
 
@@ -102,7 +102,7 @@ def _known_of(document: TextDocument) -> str:
 def _print_example(
     example: DecodedExample, found: re.Pattern[str] | None, documents: Documents, *, with_legend: bool
 ) -> None:
-    """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
+    """Print a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
     _print([(shown(f"example {example.record:,} of {example.file}"), "bold")])
     for line in _figures(example, with_legend=with_legend):
         _print([(line, "dim")], wraps=True)
@@ -117,7 +117,7 @@ def _print_example(
 
 
 def _figures(example: DecodedExample, *, with_legend: bool) -> Iterator[str]:
-    """How many pieces a row has, what is predicted, and its label."""
+    """Yield how many pieces a row has, what is predicted, and its label."""
     roles = [piece.role for piece in example.pieces]
     predicted = [piece.role for piece in example.pieces if piece.label is not None]
     yield (
@@ -137,7 +137,7 @@ def _figures(example: DecodedExample, *, with_legend: bool) -> Iterator[str]:
 
 
 def _spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
-    """The text of pieces; one that is predicted stands in its word as [MASK=word]."""
+    """Yield the text of pieces; one that is predicted stands in its word as [MASK=word]."""
     for place, piece in enumerate(pieces):
         yield "" if piece.goes_on or not place else " ", style
         surface, seen = shown(piece.surface, _MOST_CHARACTERS), shown(piece.text, _MOST_CHARACTERS)
@@ -150,7 +150,7 @@ def _spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
 
 
 def _print(spans: Sequence[_Span], found: re.Pattern[str] | None = None, *, wraps: bool = False) -> None:
-    """Prints a line; where no terminal breaks it, and if it `wraps`, in lines of 80 columns."""
+    """Print a line; where no terminal breaks it, and if it `wraps`, in lines of 80 columns."""
     text = "".join(text for text, _ in spans)
     if not is_terminal():
         print(textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False) if wraps else text)
@@ -167,7 +167,7 @@ def _print(spans: Sequence[_Span], found: re.Pattern[str] | None = None, *, wrap
 
 
 def _value(value: Value) -> str:
-    """A figure as it is printed."""
+    """Return a figure as it is printed."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -183,7 +183,7 @@ def _value(value: Value) -> str:
 
 
 def _table(rows: Rows) -> list[list[str]]:
-    """The texts of rows, and of the names of their columns above them."""
+    """Return the texts of rows, and of the names of their columns above them."""
     return [list(rows[0]), *([_value(value) for value in row.values()] for row in rows[:_MOST_ROWS])]
 
 
@@ -192,7 +192,7 @@ def _is_number(values: Iterator[Value]) -> bool:
 
 
 def _print_table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    """Prints texts in columns; right: which of them are aligned at the right."""
+    """Print texts in columns; right: which of them are aligned at the right."""
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = []

@@ -20,7 +20,7 @@ _NAME = "create-pretraining-data"
 def create(
     options: CreatePretrainingDataOptions, say: console.Say = print
 ) -> tuple[tuple[str, ...], Mapping[str, int]]:
-    """Writes the examples of one group of text files, and an index beside each output that is not packed.
+    """Write the examples of one group of text files, and an index beside each output that is not packed.
 
     say: takes the lines of the summary. Returns the paths of the examples, and the counts.
     """
@@ -59,7 +59,7 @@ def create(
 
 @interruption.going_on(interruption.START_ANEW)
 def pick(options: PickEvalOptions) -> None:
-    """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
+    """Pick eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
     files.check_outputs(inputs, [options.output_tfrecord])
     from maskmill.records import eval_picking
@@ -77,7 +77,7 @@ def pick(options: PickEvalOptions) -> None:
 
 @interruption.going_on(interruption.START_ANEW)
 def index(patterns: Sequence[str], options: IndexOptions) -> None:
-    """Writes an index beside each TFRecord, or under the name that the options give for a single one."""
+    """Write an index beside each TFRecord, or under the name that the options give for a single one."""
     if not patterns:
         raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
     found, output = files.match(patterns), options.output

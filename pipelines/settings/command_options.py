@@ -113,7 +113,7 @@ class InspectOptions:
     example: str | None = option(
         None,
         help="show one example as words, or one document of text: its number in PATH, from 1; random; or search and a "
-        "WORD behind it, for the first one with this word",
+        "WORD after it, for the first one with this word",
     )
     head: int | None = option(None, help="show the first N; with --example search, the first N with the word")
     diff: str | None = option(None, help="with --html: a second path, whose report stands beside")

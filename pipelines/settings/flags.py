@@ -43,7 +43,7 @@ def parse(
     *,
     takes_names: bool = False,
 ) -> CommandLine:
-    """Reads the arguments behind a subcommand.
+    """Read the arguments after a subcommand.
 
     known: the command's own flags by name. beam_flags: gives Beam's flags; called only for a flag that is not the
     command's own. None if the command takes none of Beam's. takes_names: whether arguments that belong to no flag are
@@ -56,7 +56,9 @@ def parse(
 
 
 def written(line: CommandLine, *, without: Sequence[str]) -> list[str]:
-    """The flags of a command line as arguments that give the same values; without: the names of those to leave out."""
+    """Return the flags of a command line as arguments that give the same values; without: the names of those to leave
+    out.
+    """
     words = []
     for name, value in line.values.items():
         if name not in without:
@@ -66,7 +68,7 @@ def written(line: CommandLine, *, without: Sequence[str]) -> list[str]:
 
 
 def only_path(names: Sequence[str], otherwise: str) -> str:
-    """The one path that a command line names; `otherwise` tells what to do if it names none or two.
+    """Return the one path that a command line names; `otherwise` tells what to do if it names none or two.
 
     Raises:
       UnusableInputError: it does not name one.
@@ -128,7 +130,7 @@ class _Reader:
             self._pass_on(known[name], text)
 
     def _negated(self, name: str) -> Option | None:
-        """The switch that `--noNAME`, or in a build `--SECTION.noNAME`, switches off."""
+        """Return the switch that `--noNAME`, or in a build `--SECTION.noNAME`, switches off."""
         section, dot, last = name.rpartition(".")
         option = self._known.get(f"{section}{dot}{last[2:]}") if last.startswith("no") else None
         return option if option is not None and option.kind.is_switch else None
@@ -192,7 +194,7 @@ class _Reader:
             raise UnusableInputError(f"{argument}: this argument belongs to no flag; see --help.")
 
     def _unknown(self, name: str, beam: Mapping[str, BeamFlag]) -> str:
-        """What is wrong with a flag that nobody knows."""
+        """Return what is wrong with a flag that nobody knows."""
         import difflib
 
         same = [known for known in self._known if known.rpartition(".")[2] == name]

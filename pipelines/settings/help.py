@@ -19,7 +19,7 @@ def of_command(
     groups: "Mapping[str, Sequence[Option]]",
     takes_beam_flags: bool,
 ) -> str:
-    """The help of a command.
+    """Return the help of a command.
 
     summary: what it does, in one line. usage: what follows the name in a command line. example: a whole command line.
     groups: the flags under each heading, in order.
@@ -59,14 +59,16 @@ def _epilog(example: str, takes_beam_flags: bool) -> str:
 
 
 def metavar(kind: "Kind") -> str:
-    """What stands for a flag's value."""
+    """Return what stands for a flag's value."""
     if kind.choices is not None:
         return "|".join(kind.words_of_choices)
     return "A,B" if kind.is_list else _METAVARS[kind.type]
 
 
 def in_groups(options: "Mapping[str, Option]") -> "dict[str, list[Option]]":
-    """Options under the headings that they were declared with; those without one and required ones come first."""
+    """Return options under the headings that they were declared with; those without one and required ones come
+    first.
+    """
     groups: dict[str, list[Option]] = {_COMMON: []}
     for option in options.values():
         heading = _COMMON if option.is_required or not option.group else option.group
@@ -75,7 +77,7 @@ def in_groups(options: "Mapping[str, Option]") -> "dict[str, list[Option]]":
 
 
 def of_program(commands: Mapping[str, str]) -> str:
-    """The help of the program, from each command's line."""
+    """Return the help of the program, from each command's line."""
     lines = [
         "usage: maskmill COMMAND [--flag VALUE …]",
         "",

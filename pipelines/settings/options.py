@@ -44,7 +44,7 @@ class Kind:
 
     @property
     def is_switch(self) -> bool:
-        """Whether its flag may stand without a value: a truth value, or choices of which the first is then meant."""
+        """True if its flag may stand without a value: a truth value, or choices of which the first is then meant."""
         return self.type is bool or self.can_be_off
 
     @property
@@ -65,7 +65,7 @@ class Kind:
         return (_MANY if self.is_list else _ONE)[self.type]
 
     def read(self, text: str, name: str) -> Any:
-        """The value that a flag's text means; `name` is what messages call the flag.
+        """Return the value that a flag's text means; `name` is what messages call the flag.
 
         Raises:
           UnusableInputError: it means none.
@@ -91,7 +91,7 @@ class Kind:
         return self.type(text)
 
     def check(self, value: Any, name: str) -> Any:
-        """The value itself, with lists as tuples and numbers as floats if those are meant.
+        """Return the value itself, with lists as tuples and numbers as floats if those are meant.
 
         value: as YAML gives it. name: what messages call it.
 
@@ -141,7 +141,7 @@ def _check_text(text: str, name: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut if it is long."""
+    """Return a value in a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
@@ -172,7 +172,7 @@ class Option:
 
     @property
     def is_required(self) -> bool:
-        """Whether it has no default."""
+        """True if it has no default."""
         return self.default is dataclasses.MISSING
 
     @property
@@ -202,7 +202,7 @@ def _kind(annotation: Any, choices: tuple[Any, ...] | None = None) -> Kind:
 
 
 def options_of(options_class: type) -> Mapping[str, Option]:
-    """The options of an options class by name, those of nested classes in their place."""
+    """Return the options of an options class by name, those of nested classes in their place."""
     hints = typing.get_type_hints(options_class)
     options: dict[str, Option] = {}
     groups: Mapping[str, str] = getattr(options_class, GROUPS, {})
@@ -225,17 +225,19 @@ def options_of(options_class: type) -> Mapping[str, Option]:
 
 
 def _name_of(field: dataclasses.Field[Any]) -> str:
-    """The name of a field's option: `from` of the field `from_`, because a field cannot be a keyword of Python."""
+    """Return the name of a field's option: `from` of the field `from_`, because a field cannot be a keyword of
+    Python.
+    """
     return field.name.removesuffix("_")
 
 
 def names(options_class: type) -> list[str]:
-    """The names of an options class's options, which are its flags' names."""
+    """Return the names of an options class's options, which are its flags' names."""
     return list(options_of(options_class))
 
 
 def make(options_class: type[T], values: Mapping[str, Any]) -> T:
-    """Makes the options of values by name; what is not among them is at its default, or follows from the others.
+    """Make the options of values by name; what is not among them is at its default, or follows from the others.
 
     Raises:
       UnusableInputError: what the checks of the class, or of one that is nested in it, refuse.
@@ -253,7 +255,7 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
 
 
 def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
-    """The values of all options by name, as a manifest holds them: all but the place of the output.
+    """Return the values of all options by name, as a manifest holds them: all but the place of the output.
 
     The options of a mix stand under the names of its sources.
     """
@@ -268,7 +270,7 @@ def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[st
 
 
 def changed(options: T, values: Mapping[str, Any]) -> T:
-    """The options with other values, by name; names that the class does not have are passed over.
+    """Return the options with other values, by name; names that the class does not have are passed over.
 
     Raises:
       UnusableInputError: what the checks of the class refuse.
@@ -287,7 +289,7 @@ def _with_value(options: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def option_defaults(options: Any, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
-    """The defaults by name, of the options that have one.
+    """Return the defaults by name, of the options that have one.
 
     options: a class of options, or options of one; of a mix the latter.
     """
@@ -301,7 +303,7 @@ def option_defaults(options: Any, *, without: Iterable[str] = ("output",)) -> di
 
 
 def from_flags(options_class: type[T], given: Mapping[str, Any]) -> T:
-    """Makes the options of the values of flags by name; flags of others may be among them.
+    """Make the options of the values of flags by name; flags of others may be among them.
 
     Raises:
       UnusableInputError: required flags are missing, or what the options' own checks refuse.
@@ -319,7 +321,7 @@ def from_flags(options_class: type[T], given: Mapping[str, Any]) -> T:
 def from_mapping(
     options_class: type[T], mapping: Any, *, where: str, label: Callable[[str], str] | None = None, **fixed: Any
 ) -> T:
-    """Makes the options from a section of a build's file.
+    """Make the options from a section of a build's file.
 
     Args:
       options_class: the options' class.
@@ -356,7 +358,7 @@ def from_mapping(
 
 
 def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
-    """A section of a build's file as a mapping; an empty section has no options.
+    """Return a section of a build's file as a mapping; an empty section has no options.
 
     Raises:
       UnusableInputError: it is something else.
@@ -369,7 +371,7 @@ def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
 
 
 def nearest(name: str, known: Iterable[Any], *, prefix: str = "", otherwise: str = "", cutoff: float = 0.6) -> str:
-    """How a sentence ends about a name that nobody knows: `; did you mean X?` for the nearest of the known ones.
+    """Return how a sentence ends about a name that nobody knows: `; did you mean X?` for the nearest of the known ones.
 
     prefix: goes in front of the nearest. otherwise: the end, without its full stop, if none is near. cutoff: how near
     it must be, as difflib counts.

@@ -24,12 +24,12 @@ def _read() -> Mapping[str, Mapping[str, Any]]:
 
 
 def names() -> list[str]:
-    """The names of all presets."""
+    """Return the names of all presets."""
     return list(_read())
 
 
 def find(name: str) -> Mapping[str, Any]:
-    """The preset of a name: by section and option, the value and where that stands; and FOLLOWS.
+    """Return the preset of a name: by section and option, the value and where that stands; and FOLLOWS.
 
     Raises:
       UnusableInputError: there is none.
@@ -42,7 +42,7 @@ def find(name: str) -> Mapping[str, Any]:
 
 
 def values_of(name: str | None, *sections: str) -> dict[str, Any]:
-    """What a preset gives for the options of some sections; nothing if `name` is None.
+    """Return what a preset gives for the options of some sections; nothing if `name` is None.
 
     Raises:
       UnusableInputError: there is no such preset.

@@ -153,6 +153,6 @@ class MixOptions:
 
 
 def check_name(name: Any) -> None:
-    """Raises UnusableInputError if a key cannot be the name of a source."""
+    """Raise UnusableInputError if a key cannot be the name of a source."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UnusableInputError(f"{name!r} cannot name a source; take letters, digits, _ and -.")

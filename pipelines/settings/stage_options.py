@@ -157,7 +157,7 @@ class ExamplesOptions:
 
     @classmethod
     def completed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The given values with those of their preset, and with the defaults that depend on the objective.
+        """Return the given values with those of their preset, and with the defaults that depend on the objective.
 
         Raises:
           UnusableInputError: there is no such preset.
@@ -180,7 +180,7 @@ class ExamplesOptions:
 
 
 def _problems(options: ExamplesOptions) -> Iterator[str]:
-    """What does not go together in options that are right alone: a sentence each."""
+    """Yield what does not go together in options that are right alone: a sentence each."""
     yield from _problems_of_the_vocabulary(options)
     yield from _problems_of_the_reference(options)
     yield from conflicts(options.masking, options.objective)
@@ -203,7 +203,7 @@ def _problems_of_the_vocabulary(options: ExamplesOptions) -> Iterator[str]:
 
 
 def _problems_of_the_reference(options: ExamplesOptions) -> Iterator[str]:
-    """What --compat mlperf and google do not go with: they reproduce the records of a script."""
+    """Yield what --compat mlperf and google do not go with: they reproduce the records of a script."""
     if options.compat == "none":
         return
     why = f"does not go with --compat {options.compat}, which reproduces the reference's records; leave one of them out"

@@ -58,7 +58,7 @@ class Mapping(dict[Any, Any]):
 
 
 def read(path: str) -> Any:
-    """The content of a YAML file: None, booleans, numbers, texts, lists and `Mapping`s.
+    """Return the content of a YAML file: None, booleans, numbers, texts, lists and `Mapping`s.
 
     Raises:
       UnusableInputError: it cannot be read, is not UTF-8, is too long for a build, or is not YAML; the message names
@@ -104,7 +104,7 @@ def parse(content: bytes, *, where: str) -> Any:
 
 
 def write(value: Any) -> str:
-    """The text of a single value, or of a list of those, that reads back as the same value."""
+    """Return the text of a single value, or of a list of those, that reads back as the same value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -132,11 +132,11 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         self._depth = 0
 
     def resolve_plain(self, text: str) -> str:
-        """The tag of a plain scalar."""
+        """Return the tag of a plain scalar."""
         return str(self.resolve(ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
-        """A node and what is in it; refuses what is too deep, and aliases for more than a single value."""
+        """Return a node and what is in it; refuses what is too deep, and aliases for more than a single value."""
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
             if isinstance(self.anchors.get(event.anchor), (MappingNode, SequenceNode)):
@@ -155,7 +155,7 @@ for _tag, _pattern in _PLAIN.items():
 
 
 def _value(node: Node) -> Any:
-    """The value of a node."""
+    """Return the value of a node."""
     if isinstance(node, ScalarNode):
         return _scalar(node)
     if isinstance(node, SequenceNode) and node.tag == _TAG + "seq":

@@ -33,7 +33,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     @classmethod
     def missing(cls, build: Build) -> str | None:
-        """Why no eval examples can be picked of a build's examples."""
+        """Return why no eval examples can be picked of a build's examples."""
         examples = build[ExamplesStage]
         if examples.format.format != "tfrecord":
             return f"eval examples are picked from TFRecords, and the examples are {examples.format.format}"
@@ -43,12 +43,12 @@ class EvalStage(GraphStage[EvalOptions]):
 
     @classmethod
     def check(cls, options: EvalOptions, *, is_first: bool) -> Self:
-        """Checks the output; the examples are not there yet; raises as Stage.check."""
+        """Check the output; the examples are not there yet; raise as Stage.check."""
         cls.check_output(options)
         return cls(options=options)
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """The eval shards that the manifest of the examples lists."""
+        """Return the eval shards that the manifest of the examples lists."""
         import apache_beam as beam
 
         from maskmill.example_shards import example_shards
@@ -59,7 +59,7 @@ class EvalStage(GraphStage[EvalOptions]):
         return examples | "FindShards" >> beam.FlatMap(example_shards.find_eval_shards, self.examples.setup)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds the picking step."""
+        """Add the picking step."""
         from transforms.examples import PickExamples
 
         picked = elements | PickExamples(
@@ -70,7 +70,7 @@ class EvalStage(GraphStage[EvalOptions]):
         return picked, [picked]
 
     def close(self, elements: Sequence[Any]) -> None:
-        """Writes the manifest, and sweeps."""
+        """Write the manifest, and sweep."""
         from maskmill.example_shards import close_examples
 
         (picked,) = elements

@@ -55,7 +55,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @classmethod
     def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
-        """Checks the vocabulary, and the text shards if they are there already; raises as Stage.check."""
+        """Check the vocabulary, and the text shards if they are there already; raise as Stage.check."""
         from maskmill.text.text_files import beside_texts, check_texts, find_texts, refuse_equal_names
 
         texts = find_texts(options.input) if is_first else []
@@ -89,12 +89,12 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @classmethod
     def check_ahead(cls, options: ExamplesOptions) -> None:
-        """Checks the output; the vocabulary is not there yet."""
+        """Check the output; the vocabulary is not there yet."""
         cls.check_output(options)
 
     @classmethod
     def made(cls, options: ExamplesOptions) -> Self:
-        """The examples that a build has made, of which it now picks eval examples.
+        """Return the examples that a build has made, of which it now picks eval examples.
 
         Raises:
           UnusableInputError: their vocabulary cannot be used.
@@ -105,7 +105,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @classmethod
     def expected_kernels(cls, options: ExamplesOptions) -> Sequence[str]:
-        """Those of the options, and of any tokenizer."""
+        """Return those of the options, and of any tokenizer."""
         from maskmill.records.examples import kernels_of
 
         plan = plan_of(options)
@@ -113,7 +113,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @classmethod
     def folders_of(cls, options: ExamplesOptions) -> Sequence[str]:
-        """Those of MDS."""
+        """Return those of MDS."""
         return plan_of(options).folders
 
     @property
@@ -152,13 +152,13 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         }
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """The text shards that `input` names."""
+        """Return the text shards that `input` names."""
         from pipelines.stages.text_steps import DescribeTexts
 
         return pipeline | DescribeTexts(self.read_files, self.options.input)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds the masking step."""
+        """Add the masking step."""
         from maskmill.example_shards import example_shards
         from pipelines.stages.text_steps import AnnounceTexts
         from transforms.examples import MaskShards
@@ -168,7 +168,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:
-        """Writes the manifest, and sweeps."""
+        """Write the manifest, and sweep."""
         from maskmill.example_shards import close_examples
 
         close_examples.close_examples(
@@ -183,7 +183,8 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
 
 def _cut_texts(texts: "Sequence[files.FileInfo]") -> list[str]:
-    """The warning about the first text on this machine that begins with lines cut at a width, as in a book's file.
+    """Return the warning about the first text on this machine that begins with lines cut at a width, as in a book's
+    file.
 
     What is not UTF-8 is refused where it is read.
     """
@@ -201,7 +202,7 @@ def _cut_texts(texts: "Sequence[files.FileInfo]") -> list[str]:
 
 
 def plan_of(options: ExamplesOptions) -> "ExamplesPlan":
-    """What decides the examples, the vocabulary aside."""
+    """Return what decides the examples, the vocabulary aside."""
     from maskmill.records.plan import ExamplesPlan
 
     masking = decided_masking(options.masking, options.compat)
@@ -209,7 +210,7 @@ def plan_of(options: ExamplesOptions) -> "ExamplesPlan":
 
 
 def check_given_texts(patterns: Sequence[str], compat: Compat) -> None:
-    """Checks that a build can make examples of text shards that exist, before it makes a vocabulary of them.
+    """Check that a build can make examples of text shards that exist, before it makes a vocabulary of them.
 
     Raises:
       UnusableInputError: two have the same name, or manifests tell that they were made for other data.

@@ -42,7 +42,7 @@ class TextStage(GraphStage[Options]):
         return {name: value for name, value in decided.items() if value != given[name]}
 
     def close(self, elements: Sequence[Any]) -> None:
-        """Writes eval.md5 and the manifest, and sweeps."""
+        """Write eval.md5 and the manifest, and sweep."""
         from maskmill.text_shards import close_text
 
         close_text.close_text_shards(
@@ -50,7 +50,7 @@ class TextStage(GraphStage[Options]):
         )
 
     def progress(self) -> Mapping[str, str]:
-        """Languages for which Punkt is trained, templates if they are expanded, units, text shards."""
+        """Return languages for which Punkt is trained, templates if they are expanded, units, text shards."""
         from maskmill.extraction import template_library
         from maskmill.text import text_shards
         from maskmill.text_shards import fragments, sentence_choice
@@ -77,7 +77,7 @@ class ExtractStage(TextStage[ExtractOptions]):
 
     @classmethod
     def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
-        """Checks the inputs: that they are there, and that they can be read in this way; raises as Stage.check."""
+        """Check the inputs: that they are there, and that they can be read in this way; raise as Stage.check."""
         checked = check_extraction(options)
         cls.check_output(checked.options, checked.contents)
         inputs, formats = check_inputs(checked)
@@ -105,13 +105,13 @@ class ExtractStage(TextStage[ExtractOptions]):
         return [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)]
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """The inputs."""
+        """Return the inputs."""
         import apache_beam as beam
 
         return pipeline | "Inputs" >> beam.Create([self.read_files]).with_output_types(Sequence[files.FileInfo])
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds the steps of the default mode, or of the reference's chain."""
+        """Add the steps of the default mode, or of the reference's chain."""
         from pipelines.stages import extract_steps
 
         if self.options.compat == "mlperf":
@@ -121,7 +121,9 @@ class ExtractStage(TextStage[ExtractOptions]):
 
 
 def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Sequence[str]:
-    """The kernels of a dump's pages, if one is read, those of sentences, and of duplicates if they are dropped."""
+    """Return the kernels of a dump's pages, if one is read, those of sentences, and of duplicates if they are
+    dropped.
+    """
     of_text: tuple[str, ...] = ("characters", "sentences")
     if options.decided_extraction.quality.finds_duplicates:
         of_text += ("text_shards",)
@@ -135,7 +137,7 @@ def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Seq
 
 
 def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
-    """Looks whether sentences can be split as --language says.
+    """Look whether sentences can be split as --language says.
 
     Returns:
       The folder of Punkt parameters that it names, if it names one; and the sha256 of parameters that do not come
@@ -165,7 +167,7 @@ def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str,
 
 
 def _read_rules(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]]:
-    """The options with the text of the user's own rules, and its checksum; unchanged if none are named.
+    """Return the options with the text of the user's own rules, and its checksum; unchanged if none are named.
 
     Raises:
       UnusableInputError: the file is missing or not UTF-8.
@@ -210,7 +212,7 @@ class Extraction:
 
 
 def check_extraction(options: ExtractOptions) -> Extraction:
-    """Checks what decides the text, and that there are inputs.
+    """Check what decides the text, and that there are inputs.
 
     Raises:
       UnusableInputError: text cannot be extracted with these options, or there is no such input.
@@ -235,7 +237,7 @@ def check_extraction(options: ExtractOptions) -> Extraction:
 
 
 def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[str]]:
-    """Checks that the inputs of extract can be read in the way that its options say.
+    """Check that the inputs of extract can be read in the way that its options say.
 
     checked: as `check_extraction` gives it.
 
@@ -274,7 +276,7 @@ def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[st
 
 
 def _formats(format_of: Mapping[str, str]) -> list[str]:
-    """The formats of the inputs, in order; files without content have none.
+    """Return the formats of the inputs, in order; files without content have none.
 
     Raises:
       UnusableInputError: all inputs are empty, or a part of a dump may be.
@@ -294,7 +296,7 @@ def _formats(format_of: Mapping[str, str]) -> list[str]:
 
 
 def _other_projects(dumps: Iterable[str]) -> list[str]:
-    """A warning for each project among dumps that is not Wikipedia."""
+    """Return a warning for each project among dumps that is not Wikipedia."""
     from maskmill.inputs.mediawiki import read_header
     from maskmill.inputs.site import other_project
 
@@ -312,7 +314,7 @@ def _other_projects(dumps: Iterable[str]) -> list[str]:
 
 
 def _check_templates(options: ExtractOptions, inputs: Sequence[str], *, has_others: bool) -> None:
-    """Checks the options that need a dump's templates; `has_others` tells whether an input is not a dump.
+    """Check the options that need a dump's templates; `has_others` tells whether an input is not a dump.
 
     Raises:
       UnusableInputError: an input has no templates, or the user's rules have a mistake.

@@ -33,7 +33,7 @@ from transforms.text_shards import (
 
 
 def with_text(shard: TextShard) -> Iterator[TextShard]:
-    """The shard, if it holds anything: the eval text of a small corpus can be empty."""
+    """Yield the shard, if it holds anything: the eval text of a small corpus can be empty."""
     if shard.size > 0:
         yield shard
 

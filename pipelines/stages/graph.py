@@ -23,7 +23,7 @@ def run_stages(
     later_kernels: Sequence[str] = (),
     meanwhile: Callable[[], object] | None = None,
 ) -> Mapping[str, outcomes.Result]:
-    """Runs checked stages as one graph, each on what the one before it gives.
+    """Run checked stages as one graph, each on what the one before it gives.
 
     Args:
       stages: in order; the first was checked with is_first.
@@ -89,7 +89,9 @@ def _results(
 
 
 def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
-    """Whether a run before has finished these stages, and neither their inputs nor what they made have changed."""
+    """Return whether a run before has finished these stages, and neither their inputs nor what they made have
+    changed.
+    """
     outputs = [stage.output for stage in stages]
     if not stages[0].read_files or any(map(files.is_local, outputs)):
         return False
@@ -97,7 +99,9 @@ def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
 
 
 def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> str:
-    """A fingerprint of all that stages depend on; digests: the sha256 of local inputs that have just been read."""
+    """Return a fingerprint of all that stages depend on; digests: the sha256 of local inputs that have just been
+    read.
+    """
     read = [
         (file.path, file.size, file.checksum or digests.get(file.path) or files.sha256_of(file.path))
         for file in stages[0].read_files

@@ -25,12 +25,12 @@ OF_READING = (
 
 
 def expect(names: Callable[[], Sequence[str]]) -> None:
-    """Says which kernels a command will run, in case that a check runs one; `names` gives them as to `prepare`."""
+    """Say which kernels a command will run, in case that a check runs one; `names` gives them as to `prepare`."""
     compilation.before_first(lambda: prepare(names()))
 
 
 def warm_up(only: Sequence[str] | None = None) -> None:
-    """Removes old machine code, compiles what is missing, and says where it is kept. only: as to `prepare`."""
+    """Remove old machine code, compile what is missing, and say where it is kept. only: as to `prepare`."""
     from maskmill.kernels import cache, compiler
 
     start = time.monotonic()
@@ -46,7 +46,7 @@ def warm_up(only: Sequence[str] | None = None) -> None:
 
 
 def load(only: Sequence[str]) -> None:
-    """Loads the machine code of kernels into this process, for workers that are forks of it. only: as to `prepare`."""
+    """Load the machine code of kernels into this process, for workers that are forks of it. only: as to `prepare`."""
     from maskmill.kernels import compiler
     from maskmill.kernels.python_mode import IN_PYTHON
 
@@ -56,7 +56,7 @@ def load(only: Sequence[str]) -> None:
 
 
 def prepare(only: Sequence[str] | None) -> int:
-    """Compiles what is not compiled yet, with a bar; returns how many modules of kernels were.
+    """Compile what is not compiled yet, with a bar; return how many modules of kernels were.
 
     only: whose kernels, as `maskmill.kernels.compiler.chosen_modules`; None: everything.
     """

@@ -40,7 +40,7 @@ class MixStage(TextStage[MixOptions]):
 
     @classmethod
     def check(cls, options: MixOptions, *, is_first: bool) -> Self:
-        """Checks the inputs of each source, and that no two sources share one; raises as Stage.check."""
+        """Check the inputs of each source, and that no two sources share one; raise as Stage.check."""
         checked: dict[str, Extraction] = {}
         for source in options.sources:
             with _of_source(source.name):
@@ -69,7 +69,7 @@ class MixStage(TextStage[MixOptions]):
 
     @classmethod
     def moved(cls, options: MixOptions, build: Build) -> MixOptions:
-        """The options with another output, which each source has, too."""
+        """Return the options with another output, which each source has, too."""
         output = cls.decisions(build)["output"]
         sources = [
             dataclasses.replace(s, extract=dataclasses.replace(s.extract, output=output)) for s in options.sources
@@ -93,14 +93,14 @@ class MixStage(TextStage[MixOptions]):
         return [source.source for source in self.options.sources]
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """The inputs of each source."""
+        """Return the inputs of each source."""
         import apache_beam as beam
 
         of_sources = Mapping[str, Sequence[files.FileInfo]]
         return pipeline | "Inputs" >> beam.Create([self.inputs]).with_output_types(of_sources)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds a branch for each source, then one plan of all of them."""
+        """Add a branch for each source, then one plan of all of them."""
         from pipelines.stages import extract_steps
 
         return extract_steps.expand_mix(elements, self.options, self.output)
@@ -116,7 +116,7 @@ def extracts_of(build: Build) -> dict[str, ExtractOptions]:
 
 @contextlib.contextmanager
 def _of_source(name: str) -> Iterator[None]:
-    """Names the source in the errors of its checks."""
+    """Name the source in the errors of its checks."""
     try:
         yield
     except UnusableInputError as error:

@@ -25,7 +25,7 @@ def _number_before(stage: type[Stage[Any]]) -> int:
 
 
 def _place(stage: type[Stage[Any]]) -> tuple[bool, int, str]:
-    """What stages are sorted by: those behind the graph come last."""
+    """Return what stages are sorted by: those after the graph come last."""
     return not issubclass(stage, GraphStage), _number_before(stage), stage.name
 
 

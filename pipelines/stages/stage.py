@@ -33,12 +33,12 @@ class Stage(abc.ABC, Generic[Options]):
     Of the class, before anything is checked:
       name: of its section in a build's file, of its command (command_list.py) if it has one, and in its manifest.
       options_class: the class of its options.
-      after: the stage behind which it comes in a build; None for the first.
+      after: the stage after which it comes in a build; None for the first.
       stands_for: the stage whose place it takes if a build chooses so; it has the name of that.
       folder: its directory below the build's; empty: its name.
       decides: the names of the options that a build decides itself, so that the section cannot give them.
       is_optional: whether a build does it only if its section is there.
-      ends_graph: whether the stages behind it are a graph of their own, because they read its files before they begin.
+      ends_graph: whether the stages after it are a graph of their own, because they read its files before they begin.
       purpose: what a build gains by an optional section, as a sentence for `--print_config`.
       instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
         then, because what it would make is there.
@@ -78,7 +78,7 @@ class Stage(abc.ABC, Generic[Options]):
     @classmethod
     @abc.abstractmethod
     def check(cls, options: Options, *, is_first: bool) -> Self:
-        """Looks at everything that can be looked at before any work: inputs, vocabularies, outputs, needed extras.
+        """Look at everything that can be looked at before any work: inputs, vocabularies, outputs, needed extras.
 
         Beam is not imported for this, unless a path is not on this machine.
 
@@ -93,12 +93,14 @@ class Stage(abc.ABC, Generic[Options]):
 
     @classmethod
     def check_ahead(cls, options: Options) -> None:
-        """Checks what can be checked while an earlier graph has not made the vocabulary; raises as `check`."""
+        """Check what can be checked while an earlier graph has not made the vocabulary; raise as `check`."""
         cls.check(options, is_first=False)
 
     @classmethod
     def decisions(cls, build: "Build") -> dict[str, Any]:
-        """The values of the options that a build decides itself: `decides`, and what follows from an optional stage."""
+        """Return the values of the options that a build decides itself: `decides`, and what follows from an optional
+        stage.
+        """
         known = {
             "input": build.all_texts,
             "output": build.folder(cls.folder or cls.name),
@@ -109,43 +111,45 @@ class Stage(abc.ABC, Generic[Options]):
 
     @classmethod
     def moved(cls, options: Options, build: "Build") -> Options:
-        """The options with what another build decides, as the same one in another directory."""
+        """Return the options with what another build decides, as the same one in another directory."""
         return option_tools.changed(options, cls.decisions(build))
 
     @classmethod
     def suggested(cls, build: "Build") -> Mapping[str, Any]:
-        """The options that follow from the stages before this one if the section does not give them."""
+        """Return the options that follow from the stages before this one if the section does not give them."""
         return {}
 
     @classmethod
     def missing(cls, build: "Build") -> str | None:
-        """Why a build cannot have the stage, as a clause; None if it can."""
+        """Return why a build cannot have the stage, as a clause; None if it can."""
         return None
 
     @classmethod
     def clash(cls, build: "Build") -> str | None:
-        """What does not go together in its options and those of earlier stages, as a clause; None if all does."""
+        """Return what does not go together in its options and those of earlier stages, as a clause; None if all
+        does.
+        """
         return None
 
     @classmethod
     def expected_kernels(cls, options: Options) -> Sequence[str]:
-        """Whose kernels these options ask for, before anything is checked."""
+        """Return whose kernels these options ask for, before anything is checked."""
         return ()
 
     @classmethod
     def shaping(cls, options: Options) -> dict[str, Any]:
-        """The values of the options on which the stage's result depends, wherever it lies."""
+        """Return the values of the options on which the stage's result depends, wherever it lies."""
         return option_tools.parameters(options)
 
     @classmethod
     def output_of(cls, options: Options) -> str:
-        """The directory that the stage writes."""
+        """Return the directory that the stage writes."""
         directory: str = options.output  # type: ignore[attr-defined]
         return directory
 
     @classmethod
     def folders_of(cls, options: Options) -> Sequence[str]:
-        """The folders below the output that the stage writes to, beside the output itself."""
+        """Return the folders below the output that the stage writes to, beside the output itself."""
         return ()
 
     @classmethod
@@ -155,7 +159,7 @@ class Stage(abc.ABC, Generic[Options]):
         contents: Mapping[str, str] | None = None,
         unclaimed: Sequence[str] = (),
     ) -> "manifest.Claim":
-        """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
+        """Check that the output directory can be claimed for these options; the claim returned is yet to be written.
 
         A directory whose claim lacks an option was made with its default; one whose claim does not know a checksum of
         `contents` is taken to have been made with the same content.
@@ -201,7 +205,7 @@ class Stage(abc.ABC, Generic[Options]):
 
 
 def check_extra(extra: str, what: str, *modules: str) -> None:
-    """Raises UnusableInputError if a module of an extra is missing; `what` needs it."""
+    """Raise UnusableInputError if a module of an extra is missing; `what` needs it."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         raise UnusableInputError(f"{what} needs {missing[0]}; install it: pip install 'maskmill[{extra}]'.")
@@ -227,36 +231,36 @@ class GraphStage(Stage[Options]):
         return {}
 
     def claim(self) -> "manifest.Claim":
-        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`."""
+        """Check that the output directory can be claimed for the stage; return and raise as `check_output`."""
         return self.check_output(self.options, self.contents, self.unclaimed)
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """What the stage reads if it is the first."""
+        """Return what the stage reads if it is the first."""
         raise TypeError(f"{self.name} reads what another stage makes")
 
     @abc.abstractmethod
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds the stage's steps to the graph.
+        """Add the stage's steps to the graph.
 
         Returns:
           What the next stage reads, and every collection whose elements `close` gets.
         """
 
     def close_all(self, elements: Sequence[Any]) -> None:
-        """Closes the stage, as `close`, once nobody else writes to its directory any more."""
+        """Close the stage, as `close`, once nobody else writes to its directory any more."""
         with files.remembering(self.output):
             self.close(elements)
 
     @abc.abstractmethod
     def close(self, elements: Sequence[Any]) -> None:
-        """Writes the manifest once all is there, and deletes what older builds left over. Runs on a worker.
+        """Write the manifest once all is there, and delete what older builds left over. Runs on a worker.
 
         elements: of the collections that `expand` named, in no order.
         """
 
     @abc.abstractmethod
     def progress(self) -> Mapping[str, str]:
-        """What the progress display follows: the labels of steps, and the kinds of their pieces."""
+        """Return what the progress display follows: the labels of steps, and the kinds of their pieces."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -287,12 +291,12 @@ class Build:
         return options
 
     def get(self, stage: type[Stage[Options]]) -> Options | None:
-        """The options of a stage; None if the build does not have it."""
+        """Return the options of a stage; None if the build does not have it."""
         options: Options | None = self.stages.get(stage)
         return options
 
     def having(self, stage: type[Stage[Options]], options: Options) -> Self:
-        """The build with these options of a stage."""
+        """Return the build with these options of a stage."""
         return dataclasses.replace(self, stages={**self.stages, stage: options})
 
     @property
@@ -301,7 +305,7 @@ class Build:
         return [stage.name for stage in self.stages]
 
     def named(self, name: str) -> type[Stage[Any]]:
-        """The stage of a name."""
+        """Return the stage of a name."""
         return next(stage for stage in self.stages if stage.name == name)
 
     @property
@@ -310,5 +314,5 @@ class Build:
         return self.texts or (self.folder("text"),)
 
     def folder(self, name: str) -> str:
-        """A directory below the build's output."""
+        """Return a directory below the build's output."""
         return files.join(self.output, name)

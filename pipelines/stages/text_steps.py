@@ -14,7 +14,7 @@ from transforms.to_list import ToList
 
 
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
-    """The texts that were found before the run, in order, if they are still what patterns name.
+    """Return the texts that were found before the run, in order, if they are still what patterns name.
 
     With each comes its sha256 if it is of a directory that extract made; else "".
     """
@@ -24,7 +24,7 @@ def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterat
 
 
 def describe_found(numbered: tuple[int, FileInfo, str]) -> TextShard:
-    """Describes a text that was found before the run, with its place among all.
+    """Describe a text that was found before the run, with its place among all.
 
     Raises:
       RunFailedError: it is not as it was found.

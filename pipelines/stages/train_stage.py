@@ -32,7 +32,7 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def shaping(cls, options: TrainOptions) -> dict[str, Any]:
-        """Those that decide the weights, and what is measured of them."""
+        """Return those that decide the weights, and what is measured of them."""
         from training import program
 
         shaping = deciding_options(options) | {name: getattr(options, name) for name in _SHAPING}
@@ -40,12 +40,12 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def output_of(cls, options: TrainOptions) -> str:
-        """The directory of the checkpoints."""
+        """Return the directory of the checkpoints."""
         return options.output_dir
 
     @classmethod
     def decisions(cls, build: Build) -> dict[str, Any]:
-        """What it reads, and where it writes."""
+        """Return what it reads, and where it writes."""
         examples = build[ExamplesStage]
         return {
             "output_dir": build.folder("train"),
@@ -57,12 +57,12 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def suggested(cls, build: Build) -> Mapping[str, Any]:
-        """Full sentences and blocks have no labels of pairs to learn."""
+        """Return full sentences and blocks have no labels of pairs to learn."""
         return {} if has_pairs(build[ExamplesStage]) else {"next_sentence_prediction": False}
 
     @classmethod
     def clash(cls, build: Build) -> str | None:
-        """Examples without pairs have nothing to learn of pairs."""
+        """Return examples without pairs have nothing to learn of pairs."""
         examples = build[ExamplesStage]
         if has_pairs(examples) or not build[TrainStage].next_sentence_prediction:
             return None
@@ -73,7 +73,7 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def check(cls, options: TrainOptions, *, is_first: bool) -> Self:
-        """Checks what a training needs; `is_first` tells whether the examples are there; raises as Stage.check."""
+        """Check what a training needs; `is_first` tells whether the examples are there; raise as Stage.check."""
         from training import preflight
 
         preflight.check(options, has_input=is_first)
@@ -83,17 +83,17 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def check_ahead(cls, options: TrainOptions) -> None:
-        """Checks all but the size of the model's vocabulary, which comes from the file."""
+        """Check all but the size of the model's vocabulary, which comes from the file."""
         cls.check(dataclasses.replace(options, vocab_file=None, tokenizer_file=None), is_first=False)
 
 
 def has_pairs(examples: ExamplesOptions) -> bool:
-    """Whether examples have labels of pairs to learn; full sentences and blocks have none."""
+    """Return whether examples have labels of pairs to learn; full sentences and blocks have none."""
     return examples.objective.objective not in ("mlm", "blocks")
 
 
 def eval_examples(build: Build) -> tuple[str, ...]:
-    """The picked eval examples; if none are picked, or have no masks, all that the build makes."""
+    """Return the picked eval examples; if none are picked, or have no masks, all that the build makes."""
     examples, picked = build[ExamplesStage], build.get(EvalStage)
     if picked is None or examples.objective.dynamic_masking:
         return (examples.output,)
@@ -101,12 +101,12 @@ def eval_examples(build: Build) -> tuple[str, ...]:
 
 
 def check_installed(backend: str) -> None:
-    """Raises UnusableInputError if the libraries of a training on a backend are missing."""
+    """Raise UnusableInputError if the libraries of a training on a backend are missing."""
     check_extra(backend, "Training", backend, "keras", "safetensors")
 
 
 def train(options: TrainOptions) -> int:
-    """Runs `maskmill train`; returns its exit code."""
+    """Run `maskmill train`; return its exit code."""
     TrainStage.check(options, is_first=True)
     from training import command
 
@@ -114,7 +114,7 @@ def train(options: TrainOptions) -> int:
 
 
 def convert(options: ConvertOptions) -> int:
-    """Runs `maskmill convert-checkpoint`; returns its exit code."""
+    """Run `maskmill convert-checkpoint`; return its exit code."""
     from training import preflight
 
     preflight.check_conversion(options)

@@ -26,7 +26,7 @@ _SIZE_MULTIPLE = 64
 
 
 def training_text(shard: "TextShard") -> Iterator["TextShard"]:
-    """The shard, if its words are counted: held-out text is what the vocabulary is measured on."""
+    """Yield the shard, if its words are counted: held-out text is what the vocabulary is measured on."""
     if shard.kind == "train":
         yield shard
 
@@ -48,14 +48,14 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @classmethod
     def clash(cls, build: Build) -> str | None:
-        """A vocabulary is not made for data that are reproduced."""
+        """Return a vocabulary is not made for data that are reproduced."""
         if build.compat != "none":
             return f"compat {build.compat} reproduces data of a vocabulary that exists; leave this section out"
         return None
 
     @classmethod
     def check(cls, options: VocabularyStageOptions, *, is_first: bool) -> Self:
-        """Checks the text shards if they are there already, and what is wanted beside it; raises as Stage.check."""
+        """Check the text shards if they are there already, and what is wanted beside it; raise as Stage.check."""
         from maskmill.text.text_files import beside_texts, check_texts, find_texts, kind_of_text
 
         texts = find_texts(options.input) if is_first else []
@@ -87,7 +87,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @classmethod
     def expected_kernels(cls, options: VocabularyStageOptions) -> Sequence[str]:
-        """All that count, learn and tokenize."""
+        """Return all that count, learn and tokenize."""
         return KERNELS
 
     @property
@@ -112,13 +112,13 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         return {name: value for name, value in parameters(self.setup.options).items() if value != given[name]}
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
-        """The text shards that `input` names."""
+        """Return the text shards that `input` names."""
         from pipelines.stages.text_steps import DescribeTexts
 
         return pipeline | DescribeTexts(self.read_files, self.options.input)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
-        """Adds the steps from text to the report."""
+        """Add the steps from text to the report."""
         import apache_beam as beam
 
         from maskmill.vocabularies import counting
@@ -136,7 +136,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         return made, [counted, merged, made, report]
 
     def close(self, elements: Sequence[Any]) -> None:
-        """Writes the model's directory and the manifest, and sweeps."""
+        """Write the model's directory and the manifest, and sweep."""
         from maskmill.vocabularies import making
 
         making.close_vocabulary(
@@ -149,14 +149,14 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         )
 
     def progress(self) -> Mapping[str, str]:
-        """The steps that take long."""
+        """Return the steps that take long."""
         from maskmill.vocabularies import counting, making, merging
 
         return {"count words": counting.KIND, "merge counts": merging.KIND, "learn": making.KIND}
 
 
 def _check_compared(path: str) -> None:
-    """Raises UnusableInputError if a file is not a vocabulary that a report can measure."""
+    """Raise UnusableInputError if a file is not a vocabulary that a report can measure."""
     from maskmill.tokenization.tokenizers import load_tokenizer
     from maskmill.tokenization.vocabulary import load_vocabulary
 
@@ -167,7 +167,7 @@ def _check_compared(path: str) -> None:
 
 
 def _check_model_directory(options: VocabularyStageOptions) -> None:
-    """Looks whether --model_dir is free, or holds what an earlier run into this output has written there.
+    """Look whether --model_dir is free, or holds what an earlier run into this output has written there.
 
     Raises:
       UnusableInputError: it holds something else, as the files of a trained model, which would be lost.
@@ -188,7 +188,7 @@ def _check_model_directory(options: VocabularyStageOptions) -> None:
 
 
 def _note_size(options: VocabularyOptions) -> None:
-    """Names the nearest multiple of 64 if the size of a vocabulary is not one."""
+    """Name the nearest multiple of 64 if the size of a vocabulary is not one."""
     size = options.decided_size
     if size % _SIZE_MULTIPLE:
         nearest = _SIZE_MULTIPLE * max(1, round(size / _SIZE_MULTIPLE))

@@ -162,7 +162,7 @@ def test_ids_are_those_of_running_text(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "behind", "expected"),
+    ("before", "after", "expected"),
     [
         ("REPLY", "SERIAL-kenttä", " "),
         ("你好。", "世界", ""),

@@ -30,7 +30,7 @@ Group = tuple[int, Iterable[Placed]]
 
 
 def check_shards(num_shards: int) -> None:
-    """Raises UnusableInputError if there can be no such number of groups."""
+    """Raise UnusableInputError if there can be no such number of groups."""
     if num_shards < 1:
         raise UnusableInputError(f"num_shards is {num_shards}; give 1 or more, one for some 27 MB of text.")
 

@@ -66,7 +66,7 @@ def new_dump(found: str) -> str:
     tags=["maskmill"],
 )
 def maskmill_rebuild() -> None:
-    """Looks at the mirror; downloads a new dump, builds its release stage by stage, and trains on it."""
+    """Look at the mirror; download a new dump, build its release stage by stage, and train on it."""
     look = command("look", f"watch {CONFIG} --check {{{{ '--dump ' ~ params.date if params.date else '' }}}}")
     tasks: list[Any] = [new_dump(look.output), command("download", f"watch {CONFIG} --download_only {DATE}")]
     tasks += [stage(name, COMMAND, RUNNER_FLAGS, DATA_SET if name == STAGES[-1] else None) for name in STAGES]

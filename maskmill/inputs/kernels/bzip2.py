@@ -15,7 +15,7 @@ The inverse transform is a chain of dependent loads from all over a table of 3.6
 at each byte. The table is a permutation, so the chain can be entered anywhere: `walk` marks 128 entries, follows eight
 chains in step from mark to mark, and then joins the pieces in their order. That takes a quarter of the time.
 
-Layout. `data` is uint8[n] with PADDING zero bytes behind its last true byte, so that a refill may read past the end.
+Layout. `data` is uint8[n] with PADDING zero bytes after its last true byte, so that a refill may read past the end.
 Bits are counted from the first byte, most significant first. An entry of the table holds a byte of the sorted column in
 bits 0 to 7, walk's mark in bit 8, and from bit 12 on the number of the next entry.
 
@@ -36,8 +36,8 @@ Halves = npt.NDArray[np.uint16]
 
 MAX_BLOCK = 900_000  # bytes
 LANES = 8  # chains that `walk` follows at a time
-PADDING = 32  # bytes behind the data
-SLACK = 4  # bytes behind the last column, so that a run's first four can be written whatever its length
+PADDING = 32  # bytes after the data
+SLACK = 4  # bytes after the last column, so that a run's first four can be written whatever its length
 SMALLEST_RUN = 5  # bytes that a run of four or more takes with its count
 
 BLOCK_MAGIC = 0x314159265359
@@ -45,7 +45,7 @@ END_MAGIC = 0x177245385090
 
 # What decode_symbols returns.
 OK = 0
-NEED_MORE = 1  # the block goes on behind the data
+NEED_MORE = 1  # the block goes on after the data
 DAMAGED = 2
 RANDOMISED = 3  # written by bzip2 0.9.0 or older
 
@@ -74,7 +74,9 @@ _NEXT = np.uint32(12)
 
 
 def _crc_tables() -> Table:
-    """Tables uint32[8, 256] for eight bytes at a time: CRC-32 with the highest bit first, polynomial 0x04C11DB7."""
+    """Return tables uint32[8, 256] for eight bytes at a time: CRC-32 with the highest bit first, polynomial
+    0x04C11DB7.
+    """
     tables = np.zeros((8, 256), np.uint32)
     tables[0] = np.arange(256) << 24
     for _ in range(8):
@@ -88,17 +90,19 @@ CRC_TABLES = _crc_tables()
 
 
 def words_of(data: Bytes) -> Table:
-    """The whole words of `data`, uint32[n // 4], the first byte highest, so that one load gives 32 bits in order."""
+    """Return the whole words of `data`, uint32[n // 4], the first byte highest, so that one load gives 32 bits in
+    order.
+    """
     return data[: data.size // 4 * 4].view(">u4").astype(np.uint32)
 
 
 @kernel
 def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int, other: int) -> int:
-    """The first bit in [first_bit, end_bit) at which a mark starts that ends within `data`, or -1.
+    """Return the first bit in [first_bit, end_bit) at which a mark starts that ends within `data`, or -1.
 
     mark, other: BLOCK_MAGIC and END_MAGIC, or one of them twice.
     """
-    # A mark covers five whole bytes behind the one in which it starts, and their values follow from the bit at which it
+    # A mark covers five whole bytes after the one in which it starts, and their values follow from the bit at which it
     # starts there. So two of them stand at one of every four bytes, and one look-up rules out almost every four.
     is_inside = np.zeros(1 << 16, np.bool_)
     for shift in range(8):
@@ -124,7 +128,7 @@ def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int, other: int) 
 
 @kernel
 def bits_at(words: Table, bit: int, count: int) -> np.int64:
-    """The number in `count` bits (1 to 48) from `bit` on, which may reach into the padding."""
+    """Return the number in `count` bits (1 to 48) from `bit` on, which may reach into the padding."""
     word = bit >> 5
     shift = np.uint64(bit & 31)
     window = (np.uint64(words[word]) << np.uint64(32)) | np.uint64(words[word + 1])
@@ -136,7 +140,7 @@ class Codes(NamedTuple):
     """The Huffman codes of a block, a row for each of its tables.
 
     fast: uint16[MAX_TABLES, 2**_FAST_BITS], for the next bits symbol * 32 + length, or 0 where the code is longer.
-    limits: int64[MAX_TABLES, _MAX_LENGTH + 2], the first code behind those of a length, aligned to _MAX_LENGTH bits.
+    limits: int64[MAX_TABLES, _MAX_LENGTH + 2], the first code after those of a length, aligned to _MAX_LENGTH bits.
     offsets: the same shape, where a length's symbols start in `symbols`, less the first code of the length.
     symbols: uint16[MAX_TABLES, _MAX_SYMBOLS], in the order of their codes.
     """
@@ -149,7 +153,7 @@ class Codes(NamedTuple):
 
 @kernel
 def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table: Table, result: Integers) -> int:
-    """Decodes the block whose mark starts at bit `start`.
+    """Decode the block whose mark starts at bit `start`.
 
     Args:
       words: uint32[n + PADDING], the data.
@@ -157,7 +161,7 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
       start: bit of the mark; the mark itself is not read again.
       last_column: uint8[MAX_BLOCK + SLACK], scratch: the last column of the transform.
       table: uint32[MAX_BLOCK], receives the table of the inverse transform.
-      result: int64[4], receives the bit behind the block, the number of bytes, the entry to start at, the checksum.
+      result: int64[4], receives the bit after the block, the number of bytes, the entry to start at, the checksum.
 
     Returns: OK, NEED_MORE, DAMAGED or RANDOMISED.
     """
@@ -207,9 +211,9 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
 
 @kernel
 def _read_used_bytes(words: Table, end: int, bit: int, used: Bytes) -> tuple[int, int, int]:
-    """Reads the map of the bytes that occur: a bit for each row of 16, then a bit for each byte of those rows.
+    """Read the map of the bytes that occur: a bit for each row of 16, then a bit for each byte of those rows.
 
-    Returns: the status, the bit behind the map, and the number of bytes, which are then in `used` in their order.
+    Returns: the status, the bit after the map, and the number of bytes, which are then in `used` in their order.
     """
     n_used = 0
     rows = bits_at(words, bit, _MAP_BITS)
@@ -229,9 +233,9 @@ def _read_used_bytes(words: Table, end: int, bit: int, used: Bytes) -> tuple[int
 
 @kernel
 def _read_selectors(words: Table, end: int, bit: int, selectors: Bytes) -> tuple[int, int, int, int]:
-    """Reads which table each group of symbols uses: ranks in a list of tables, the most recent one first, in unary.
+    """Read which table each group of symbols uses: ranks in a list of tables, the most recent one first, in unary.
 
-    Returns: the status, the bit behind the selectors, the number of tables, and the number of `selectors` filled.
+    Returns: the status, the bit after the selectors, the number of tables, and the number of `selectors` filled.
     """
     if bit + _N_TABLES_BITS + _N_SELECTORS_BITS > end:
         return NEED_MORE, bit, 0, 0
@@ -264,8 +268,8 @@ def _read_selectors(words: Table, end: int, bit: int, selectors: Bytes) -> tuple
 
 @kernel
 def _read_lengths(words: Table, end: int, bit: int, lengths: Integers) -> tuple[int, int]:
-    """Reads the code lengths of one table, each as its difference from the one before; returns the status and the bit
-    behind them."""
+    """Read the code lengths of one table, each as its difference from the one before; return the status and the bit
+    after them."""
     if bit + _FIRST_LENGTH_BITS > end:
         return NEED_MORE, bit
     length = bits_at(words, bit, _FIRST_LENGTH_BITS)
@@ -287,7 +291,9 @@ def _read_lengths(words: Table, end: int, bit: int, lengths: Integers) -> tuple[
 
 @kernel
 def _make_codes(codes: Codes, t: int, lengths: Integers) -> bool:
-    """Makes the canonical Huffman codes of table `t`; False where there are more codes than their lengths allow."""
+    """Make the canonical Huffman codes of table `t`; return False where there are more codes than their lengths
+    allow.
+    """
     code = 0
     placed = 0
     for length in range(1, _MAX_LENGTH + 1):
@@ -319,14 +325,14 @@ def _decode_moves(
     last_column: Bytes,
     counts: Integers,
 ) -> tuple[int, int, np.int64]:
-    """Decodes the symbols, each the rank of a byte in the list of recent bytes, or a digit of a run's length.
+    """Decode the symbols, each the rank of a byte in the list of recent bytes, or a digit of a run's length.
 
     Args:
       recent: uint8[256], the bytes that occur; changed.
       last_column: receives the bytes.
       counts: int64[256], receives how often each byte occurs.
 
-    Returns: the status, the bit behind the symbols, and the number of bytes.
+    Returns: the status, the bit after the symbols, and the number of bytes.
     """
     # The loop stays in one piece: with the run and the registers in kernels of their own it takes a quarter longer.
     # `buffer` holds `held` bits at its top; a refill of 32 bits is one load. Two registers, `low` and `high`, hold the
@@ -396,13 +402,17 @@ def _decode_moves(
 
 @kernel
 def _damaged_unless_cut_off(bit: int, end: int) -> int:
-    """What impossible symbols mean that were read up to `bit`: past the end of the data they were only padding."""
+    """Return what impossible symbols mean that were read up to `bit`: past the end of the data they were only
+    padding.
+    """
     return DAMAGED if bit <= end else NEED_MORE
 
 
 @kernel
 def _look_up_long_code(codes: Codes, t: int, top: int) -> np.int64:
-    """symbol * 32 + length of the code of more than _FAST_BITS bits that starts `top` (_MAX_LENGTH bits), or -1."""
+    """Return symbol * 32 + length of the code of more than _FAST_BITS bits that starts `top` (_MAX_LENGTH bits), or
+    -1.
+    """
     length = np.int64(_FAST_BITS + 1)
     while length <= _MAX_LENGTH and top >= codes.limits[t, length]:
         length += 1
@@ -415,7 +425,7 @@ def _look_up_long_code(codes: Codes, t: int, top: int) -> np.int64:
 @kernel
 @wraps_around
 def _move_to_front(recent: Bytes, rank: int, low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Moves the recent byte of a rank to the front; returns it, and `low` and `high` then (see _decode_moves)."""
+    """Move the recent byte of a rank to the front; return it, and `low` and `high` then (see _decode_moves)."""
     if rank < 16:
         in_high = np.uint64(0) - np.uint64(rank >> 3)  # all ones or all zeros
         half = (high & in_high) | (low & ~in_high)
@@ -436,7 +446,7 @@ def _move_to_front(recent: Bytes, rank: int, low: np.uint64, high: np.uint64) ->
 
 @kernel
 def _invert(last_column: Bytes, n: int, counts: Integers, table: Table) -> None:
-    """Makes the table of the inverse transform; `counts` become the places behind each byte's entries."""
+    """Make the table of the inverse transform; `counts` become the places after each byte's entries."""
     total = 0
     for value in range(256):
         total += counts[value]
@@ -451,7 +461,7 @@ class Pieces(NamedTuple):
     """The pieces of the chain that `walk` follows, int64[_STARTS] each: where a mark starts one, another mark ends it.
 
     start: the entry that piece k starts at. lane, begin, length: it lies at lanes[lane[k], begin[k] : begin[k] +
-    length[k]]. follows: the number of the piece behind it.
+    length[k]]. follows: the number of the piece after it.
     """
 
     start: Integers
@@ -475,13 +485,13 @@ class Lanes(NamedTuple):
 
 @kernel
 def walk(table: Table, n: int, first: int, lanes: Bytes, raw: Bytes) -> None:
-    """Undoes the transform of one block.
+    """Undo the transform of one block.
 
     Args:
       table: uint32[MAX_BLOCK], as decode_symbols fills it; receives marks.
       n: the number of bytes.
       first: the entry to start at.
-      lanes: uint8[LANES, MAX_BLOCK], scratch: the bytes that each lane walks, one piece behind the other.
+      lanes: uint8[LANES, MAX_BLOCK], scratch: the bytes that each lane walks, one piece after the other.
       raw: uint8[MAX_BLOCK], receives the block's bytes.
     """
     parts = np.zeros((5, _STARTS), np.int64)
@@ -519,7 +529,7 @@ def walk(table: Table, n: int, first: int, lanes: Bytes, raw: Bytes) -> None:
 
 @kernel
 def _mark_starts(table: Table, n: int, first: int, pieces: Pieces) -> int:
-    """Marks the first entry and others at even distances as starts of pieces; returns how many there are."""
+    """Mark the first entry and others at even distances as starts of pieces; return how many there are."""
     pieces.start[0] = first
     table[first] |= _MARK
     n_pieces = 1
@@ -534,7 +544,7 @@ def _mark_starts(table: Table, n: int, first: int, pieces: Pieces) -> int:
 
 @kernel
 def _begin_piece(table: Table, pieces: Pieces, piece: int, state: Lanes, lane: int, lanes: Bytes) -> None:
-    """Lets a lane walk the first entry of a piece, the marked one."""
+    """Let a lane walk the first entry of a piece, the marked one."""
     state.piece[lane] = piece
     pieces.lane[piece] = lane
     pieces.begin[piece] = state.filled[lane]
@@ -546,7 +556,7 @@ def _begin_piece(table: Table, pieces: Pieces, piece: int, state: Lanes, lane: i
 
 @kernel
 def _join_pieces(pieces: Pieces, lanes: Bytes, n: int, raw: Bytes) -> None:
-    """Copies the pieces in their order to raw[:n]."""
+    """Copy the pieces in their order to raw[:n]."""
     size = 0
     piece = 0
     # In a block that repeats itself the permutation has several cycles: then the first one is copied several times.
@@ -560,7 +570,7 @@ def _join_pieces(pieces: Pieces, lanes: Bytes, n: int, raw: Bytes) -> None:
 
 @kernel
 def _walk_in_step(table: Table, place: Integers, filled: Integers, lanes: Bytes) -> None:
-    """Walks all lanes, one entry each a round, until at least one of them comes to a mark.
+    """Walk all lanes, one entry each a round, until at least one of them comes to a mark.
 
     Places, and rows of `lanes`, are local variables: numba keeps them in registers.
     """
@@ -604,7 +614,7 @@ def _walk_in_step(table: Table, place: Integers, filled: Integers, lanes: Bytes)
 
 @kernel
 def _end_piece(pieces: Pieces, n_pieces: int, state: Lanes, lane: int) -> None:
-    """Notes the length of the piece whose end a lane has reached, and which piece follows it."""
+    """Note the length of the piece whose end a lane has reached, and which piece follows it."""
     ended = state.piece[lane]
     pieces.length[ended] = state.filled[lane] - pieces.begin[ended]
     for k in range(n_pieces):
@@ -616,7 +626,7 @@ def _end_piece(pieces: Pieces, n_pieces: int, state: Lanes, lane: int) -> None:
 @kernel
 @wraps_around
 def find_counts(raw: Bytes, n: int, counts_at: Integers) -> int:
-    """Finds the counts in raw[:n]: the byte behind four equal ones tells how many more of them there are.
+    """Find the counts in raw[:n]: the byte after four equal ones tells how many more of them there are.
 
     Args:
       raw: uint8[MAX_BLOCK].
@@ -651,7 +661,7 @@ def find_counts(raw: Bytes, n: int, counts_at: Integers) -> int:
 
 @kernel
 def expand(raw: Bytes, n: int, counts_at: Integers, n_counts: int, out: Bytes) -> None:
-    """Copies raw[:n] to `out` with its runs in full.
+    """Copy raw[:n] to `out` with its runs in full.
 
     Args:
       counts_at: int64[…], of which the first `n_counts` are the places of the counts.
@@ -672,7 +682,7 @@ def expand(raw: Bytes, n: int, counts_at: Integers, n_counts: int, out: Bytes) -
 
 @kernel
 def checksum(plain: Bytes, size: int, crc_tables: Table) -> np.int64:
-    """bzip2's CRC-32 of plain[:size]; `plain` has a multiple of 8 bytes."""
+    """Return bzip2's CRC-32 of plain[:size]; `plain` has a multiple of 8 bytes."""
     words = plain.view(np.uint64)
     mask = np.uint64(0xFF)
     crc = np.uint64(0xFFFFFFFF)
@@ -697,7 +707,7 @@ def checksum(plain: Bytes, size: int, crc_tables: Table) -> np.int64:
 
 
 def warm_up() -> None:
-    """Compiles the kernels that other modules call, on a block of one byte."""
+    """Compile the kernels that other modules call, on a block of one byte."""
     stream = bytes.fromhex("425a683931415926535919939b6b00000001002000200021184682ee48a70a120332736d60")
     data = np.concatenate([np.frombuffer(stream, np.uint8), np.zeros(PADDING, np.uint8)])
     words = words_of(data)

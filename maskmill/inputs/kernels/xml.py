@@ -10,7 +10,7 @@ eight bytes. `marks`, int64[N_MARKS], describes a page by indexes into `data` an
   TIMESTAMP, TIMESTAMP_END            of the last revision; -1 where there is none
   MODEL, MODEL_END                    of the last revision; -1 where there is none
   REVISION                            where the last revision starts; -1 where there is none
-  TEXT_TAG, TEXT, TEXT_END            of the last revision: <text …>, the text behind it, its end; -1 where missing
+  TEXT_TAG, TEXT, TEXT_END            of the last revision: <text …>, the text after it, its end; -1 where missing
   TEXT_FLAGS                          HAS_MARKUP, HAS_SECTIONS; IS_ESCAPED and NOT_ASCII, which may be set where they do
                                       not hold
   END                                 the last tag that was looked at
@@ -42,7 +42,7 @@ HAS_SECTIONS = 8  # CDATA sections, comments or processing instructions
 
 # What scan_page returns.
 COMPLETE = 0
-NEED_MORE = 1  # the page goes on behind the data
+NEED_MORE = 1  # the page goes on after the data
 NOT_CLOSED = 2  # another page starts inside this one
 
 
@@ -58,12 +58,12 @@ _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
 
 
 def _packed(tag: bytes) -> np.uint64:
-    """The first eight bytes behind a tag's "<", as `_name_at` gives them."""
+    """Return the first eight bytes after a tag's "<", as `_name_at` gives them."""
     return np.uint64(int.from_bytes(tag, "little"))
 
 
 def _reference_name(name: bytes) -> np.uint64:
-    """A reference's name with its semicolon, as `_reference` packs it."""
+    """Return a reference's name with its semicolon, as `_reference` packs it."""
     return np.uint64(int.from_bytes(name, "big"))
 
 
@@ -115,13 +115,15 @@ _ALL_CR = np.uint64(0x0D0D0D0D0D0D0D0D)
 @kernel
 @wraps_around
 def _zero_bytes(word: np.uint64) -> np.uint64:
-    """A word with the top bit of its lowest zero byte set (and perhaps of some above it); 0 where no byte is zero."""
+    """Return a word with the top bit of its lowest zero byte set (and perhaps of some above it); 0 where no byte is
+    zero.
+    """
     return (word - _ONES) & ~word & _TOPS
 
 
 @kernel
 def _next_tag(data: Bytes, words: Words, begin: int) -> tuple[int, int]:
-    """The first "<" at or behind `begin`, else the size of `data`; and the flags of the bytes in between."""
+    """Return the first "<" at or after `begin`, else the size of `data`; and the flags of the bytes in between."""
     i = begin
     word = i >> 3
     amps = np.uint64(0)
@@ -155,7 +157,7 @@ def _next_tag(data: Bytes, words: Words, begin: int) -> tuple[int, int]:
 
 @kernel
 def _digits(data: Bytes, begin: int, end: int) -> np.int64:
-    """The number that data[begin:end] writes in 1 to 18 digits, or -1."""
+    """Return the number that data[begin:end] writes in 1 to 18 digits, or -1."""
     if end - begin < 1 or end - begin > _MOST_DIGITS:
         return np.int64(-1)
     value = np.int64(0)
@@ -168,7 +170,7 @@ def _digits(data: Bytes, begin: int, end: int) -> np.int64:
 
 @kernel
 def _name_at(data: Bytes, at: int) -> np.uint64:
-    """The eight bytes behind the "<" at data[at], packed; zeros behind the end of the data."""
+    """Return the eight bytes after the "<" at data[at], packed; zeros after the end of the data."""
     name = np.uint64(0)
     for k in range(min(_WORD_BYTES, data.size - at - 1)):
         name |= np.uint64(data[at + 1 + k]) << np.uint64(8 * k)
@@ -177,7 +179,7 @@ def _name_at(data: Bytes, at: int) -> np.uint64:
 
 @kernel
 def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
-    """Finds the parts of the page whose <page> stands at `start`.
+    """Find the parts of the page whose <page> stands at `start`.
 
     Of several revisions the last one counts. Fills `marks` for as much of the page as `data` holds.
 
@@ -238,9 +240,9 @@ def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
 
 @kernel
 def _behind_section(data: Bytes, at: int, name: np.uint64) -> int:
-    """The index behind the CDATA section, comment or processing instruction that starts at data[at].
+    """Return the index after the CDATA section, comment or processing instruction that starts at data[at].
 
-    `at` where none of them does, the size of `data` or more where it goes on behind the data, and the negative index of
+    `at` where none of them does, the size of `data` or more where it goes on after the data, and the negative index of
     a <page> that comes before its end: a section that is never closed hides no more than its page.
     """
     if at + _CDATA_BYTES > data.size:
@@ -267,7 +269,7 @@ def _behind_section(data: Bytes, at: int, name: np.uint64) -> int:
 
 @kernel
 def _title_end(data: Bytes, words: Words, begin: int) -> int:
-    """The tag that ends the title that starts at `begin`; sections and comments belong to the title."""
+    """Return the tag that ends the title that starts at `begin`; sections and comments belong to the title."""
     end, _ = _next_tag(data, words, begin)
     while end + 1 < data.size and (data[end + 1] == _EXCLAMATION or data[end + 1] == _QUESTION):
         behind = _behind_section(data, end, _name_at(data, end))
@@ -279,7 +281,7 @@ def _title_end(data: Bytes, words: Words, begin: int) -> int:
 
 @kernel
 def _scan_page_field(data: Bytes, words: Words, name: np.uint64, at: int, marks: Marks) -> None:
-    """Marks a field in front of the first revision; `name` is that of its tag and stands at data[at]."""
+    """Mark a field in front of the first revision; `name` is that of its tag and stands at data[at]."""
     if (name & _6_BYTES) == _TITLE and marks[TITLE] < 0:
         marks[TITLE] = at + _TITLE_BYTES
         marks[TITLE_END] = _title_end(data, words, at + _TITLE_BYTES)
@@ -293,7 +295,7 @@ def _scan_page_field(data: Bytes, words: Words, name: np.uint64, at: int, marks:
 
 @kernel
 def _id_at(data: Bytes, words: Words, begin: int) -> np.int64:
-    """The number that stands at `begin`, up to the next tag; BAD_ID where none does."""
+    """Return the number that stands at `begin`, up to the next tag; BAD_ID where none does."""
     end, _ = _next_tag(data, words, begin)
     value = _digits(data, begin, end)
     return value if value >= 0 else np.int64(BAD_ID)
@@ -301,7 +303,9 @@ def _id_at(data: Bytes, words: Words, begin: int) -> np.int64:
 
 @kernel
 def _namespace_at(data: Bytes, words: Words, begin: int) -> np.int64:
-    """The number, perhaps negative, that stands at `begin`, up to the next tag; BAD_NAMESPACE where none does."""
+    """Return the number, perhaps negative, that stands at `begin`, up to the next tag; BAD_NAMESPACE where none
+    does.
+    """
     end, _ = _next_tag(data, words, begin)
     is_negative = begin < data.size and data[begin] == _MINUS
     value = _digits(data, begin + is_negative, end)
@@ -312,7 +316,7 @@ def _namespace_at(data: Bytes, words: Words, begin: int) -> np.int64:
 
 @kernel
 def _start_revision(marks: Marks, start: int) -> None:
-    """Forgets the revision before the one that starts at `start`."""
+    """Forget the revision before the one that starts at `start`."""
     marks[REVISION] = start
     marks[REVISION_ID] = -1
     marks[TIMESTAMP] = -1
@@ -324,7 +328,7 @@ def _start_revision(marks: Marks, start: int) -> None:
 
 @kernel
 def _scan_revision_field(data: Bytes, words: Words, name: np.uint64, at: int, marks: Marks) -> None:
-    """Marks a field of a revision, but not its text; `name` is that of its tag and stands at data[at]."""
+    """Mark a field of a revision, but not its text; `name` is that of its tag and stands at data[at]."""
     if (name & _3_BYTES) == _ID and marks[REVISION_ID] == -1:
         marks[REVISION_ID] = _id_at(data, words, at + _ID_BYTES)
     elif name == _CONTRIBUTOR and marks[REVISION_ID] == -1:
@@ -339,9 +343,9 @@ def _scan_revision_field(data: Bytes, words: Words, name: np.uint64, at: int, ma
 
 @kernel
 def _enter_text(data: Bytes, at: int, marks: Marks) -> int:
-    """Marks the text whose <text …> has its name at data[at]; returns where the text starts.
+    """Mark the text whose <text …> has its name at data[at]; return where the text starts.
 
-    It returns the size of `data` where the tag goes on behind it, and the next "<" where the tag is not closed: then
+    It returns the size of `data` where the tag goes on after it, and the next "<" where the tag is not closed: then
     there is no text.
     """
     marks[TEXT_TAG] = at - 1
@@ -399,7 +403,7 @@ def unescape(data: Bytes, words: Words, begin: int, end: int, out: Bytes) -> int
 
 @kernel
 def _next_special(data: Bytes, words: Words, begin: int, end: int) -> int:
-    """The first "&" or carriage return in data[begin:end], else `end`."""
+    """Return the first "&" or carriage return in data[begin:end], else `end`."""
     i = begin
     while i < end and i & 7:
         if data[i] == _AMP or data[i] == _CARRIAGE_RETURN:
@@ -417,7 +421,7 @@ def _next_special(data: Bytes, words: Words, begin: int, end: int) -> int:
 
 @kernel
 def _reference(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
-    """The code point of the reference behind an & and its length with the semicolon; 0, 0 where it is none."""
+    """Return the code point of the reference after an & and its length with the semicolon; 0, 0 where it is none."""
     if start < end and data[start] == _HASH:
         value, length = _number(data, start + 1, end)
         return value, length + 1 if length else 0
@@ -444,7 +448,9 @@ def _reference(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
 
 @kernel
 def _number(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
-    """The code point that digits (or x and digits) write, and their length with the semicolon; 0, 0 if it is none."""
+    """Return the code point that digits (or x and digits) write, and their length with the semicolon; 0, 0 if it is
+    none.
+    """
     i = start
     base = 10
     if i < end and data[i] == _LOWER_X:
@@ -470,13 +476,13 @@ def _number(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
 
 
 def views_of(data: bytes) -> tuple[Bytes, Words]:
-    """`data` and `words` of these kernels, without a copy."""
+    """Return `data` and `words` of these kernels, without a copy."""
     view = np.frombuffer(data, np.uint8)
     return view, view[: view.size // 8 * 8].view(np.uint64)
 
 
 def warm_up() -> None:
-    """Compiles the kernels that other modules call."""
+    """Compile the kernels that other modules call."""
     data, words = views_of(b"<page></page> ")
     scan_page(data, words, 0, np.empty(N_MARKS, np.int64))
     unescape(data, words, 0, data.size, np.empty(data.size, np.uint8))

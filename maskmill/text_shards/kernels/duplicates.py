@@ -26,7 +26,7 @@ _HASH_SHIFT = np.uint64(29)
 @kernel
 @wraps_around
 def hash_bands(near, bands, hashes):
-    """Hashes each band of MinHashes.
+    """Hash each band of MinHashes.
 
     near: uint32 [n, permutations]. bands: as in find_near. hashes: uint64 [n, bands], written.
     """
@@ -41,7 +41,7 @@ def hash_bands(near, bands, hashes):
 
 @kernel
 def link_equal(hashes, paragraphs, firsts, is_exact, links):
-    """Links paragraphs with the first one of the same hash, or with themselves if that means the same words.
+    """Link paragraphs with the first one of the same hash, or with themselves if that means the same words.
 
     hashes: uint64 [n]. paragraphs: unsigned [n], in order. firsts: int32 [a power of 2 above n] of -1, a table by hash
     of the first row of each. links: unsigned [n, 2], written. Returns how many there are.
@@ -75,7 +75,7 @@ def mark(states, links):
 
 @kernel
 def rank(states, ranks):
-    """Writes the ranks; returns how many paragraphs are linked."""
+    """Write the ranks; return how many paragraphs are linked."""
     count = 0
     for paragraph in range(len(states)):
         if paragraph % BLOCK == 0:
@@ -86,7 +86,7 @@ def rank(states, ranks):
 
 @kernel
 def _place(states, ranks, paragraph):
-    """The place of a linked paragraph in the forest."""
+    """Return the place of a linked paragraph in the forest."""
     place = np.int64(ranks[paragraph // BLOCK])
     for other in range(paragraph - paragraph % BLOCK, paragraph):
         place += (states[other] & LINKED) != 0
@@ -95,7 +95,7 @@ def _place(states, ranks, paragraph):
 
 @kernel
 def find_root(parents, paragraph):
-    """The root of a paragraph's group; the way to it is halved for those who come later."""
+    """Return the root of a paragraph's group; the way to it is halved for those who come later."""
     while parents[paragraph] != paragraph:
         parents[paragraph] = parents[parents[paragraph]]
         paragraph = np.int64(parents[paragraph])
@@ -104,7 +104,7 @@ def find_root(parents, paragraph):
 
 @kernel
 def unite(parents, states, ranks, links):
-    """Unites the groups of linked paragraphs, unsigned [links, 2], which are marked."""
+    """Unite the groups of linked paragraphs, unsigned [links, 2], which are marked."""
     for link in range(len(links)):
         if links[link, 0] != links[link, 1]:
             one = find_root(parents, _place(states, ranks, np.int64(links[link, 0])))
@@ -114,7 +114,7 @@ def unite(parents, states, ranks, links):
 
 @kernel
 def count_members(parents, states, members):
-    """Counts the members of the groups that are no exact duplicates."""
+    """Count the members of the groups that are no exact duplicates."""
     place = 0
     for paragraph in range(len(states)):
         if states[paragraph] & LINKED:
@@ -126,7 +126,7 @@ def count_members(parents, states, members):
 
 @kernel
 def label(parents, members, states, place, shares, labels):
-    """Writes STAYS, IS_EXACT, or CANDIDATE + a share of `shares`, for some paragraphs: uint16 [n].
+    """Write STAYS, IS_EXACT, or CANDIDATE + a share of `shares`, for some paragraphs: uint16 [n].
 
     states: of these alone. place: in the forest, of the first linked one among them. Returns that of the next one.
     """
@@ -144,7 +144,7 @@ def label(parents, members, states, place, shares, labels):
 
 @kernel
 def find_near(near, hashes, bands, threshold, chains, kept, count, is_near):
-    """Marks the paragraphs that are near one before them that is kept, and keeps the others.
+    """Mark the paragraphs that are near one before them that is kept, and keep the others.
 
     near: uint32 [n, permutations], MinHashes. hashes: uint64 [n, bands], of the bands. bands: int64 [bands, 2], the
     columns of each, from and up to. threshold: the least share of equal MinHashes. chains: (heads, following), int64:
@@ -177,7 +177,7 @@ def find_near(near, hashes, bands, threshold, chains, kept, count, is_near):
 
 @kernel
 def _is_near(one, other, band, threshold):
-    """Whether two rows of MinHashes share a band and have at least so large a share in common."""
+    """Return whether two rows of MinHashes share a band and have at least so large a share in common."""
     for column in range(band[0], band[1]):
         if one[column] != other[column]:
             return False
@@ -188,7 +188,7 @@ def _is_near(one, other, band, threshold):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module, for fewer than 2^32 paragraphs."""
+    """Compile the entry kernels of this module, for fewer than 2^32 paragraphs."""
     links, states, ranks = np.zeros((2, 2), np.uint32), np.zeros(2, np.uint8), np.zeros(1, np.uint32)
     link_equal(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32), np.full(4, _END, np.int32), False, links)
     mark(states, links[:1])
