@@ -58,7 +58,7 @@ def main() -> int:
     )
     counts = dict.fromkeys([*FORMS, OPENINGS.pattern], 0)
     for name in listed:
-        if not (name.endswith(".md") or name.endswith(".py") and name.startswith(CODE)) or name == "CHANGELOG.md":
+        if not (name.endswith(".md") or (name.endswith(".py") and name.startswith(CODE))) or name == "CHANGELOG.md":
             continue
         for line, said in prose_of(ROOT / name):
             if said.endswith("\N{ELECTRIC ARROW}"):

@@ -194,7 +194,7 @@ def table(head: str) -> list[list[str]]:
     found = [page.read_text().partition(f"\n{head}\n") for page in pages]
     behind = [after for _, between, after in found if between]
     if len(behind) != 1:
-        raise SystemExit(f"{len(after)} pages have a table with the head {head}; one must.")
+        raise SystemExit(f"{len(behind)} pages have a table with the head {head}; one must.")
     rows = behind[0].splitlines()[1:]
     ends = next(at for at, row in enumerate(rows) if not row.startswith("|"))
     return [[cell.strip(" *") for cell in row.strip("|").split("|")] for row in rows[:ends]]

@@ -77,7 +77,7 @@ class Case:
 
     @property
     def masks(self) -> str:
-        """Where the masks come from."""
+        """Return the source of the masks: "stored" in the data, or "drawn" by the loader."""
         return "stored" if self.kind == "static" else "drawn"
 
 

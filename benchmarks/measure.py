@@ -1,4 +1,4 @@
-"""What all benchmarks share: the machine that a figure is taken on, the cost of a command, and how cases take turns.
+"""Tools of all benchmarks: the machine that a figure is taken on, the cost of a command, and cases that take turns.
 
 A benchmark prints the machine first (`print_machine`). A command is measured with all processes that it starts
 (`measure`; `maskmill` for a command of ours). What is compared runs in turn (`in_turn`), so that a machine whose speed
@@ -111,7 +111,7 @@ def ratio(numerator: float, denominator: float, digits: int = 1) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What a command took.
+    """The time and memory that a command took, and its output.
 
     Attributes:
       exit_code: its exit code; negative where a signal ended it.

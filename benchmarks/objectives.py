@@ -67,7 +67,7 @@ PACKED = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is written: an objective, so many passes over the text, a format."""
+    """The data that is written: an objective, so many passes over the text, a format."""
 
     name: str
     objective: ObjectiveOptions

@@ -289,7 +289,7 @@ def _align_between(
 
 @dataclasses.dataclass
 class Figures:
-    """What was counted of the pages of one language; kept and dropped have a count for each kind of words."""
+    """The counts for the pages of one language; kept and dropped have a count for each kind of words."""
 
     pages: int = 0
     words: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)

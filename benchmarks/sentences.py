@@ -55,7 +55,7 @@ class Line:
 
     @property
     def checksum(self) -> str:
-        """What its verdict stands after."""
+        """Return the checksum that names the line in the file of verdicts."""
         return hashlib.sha256("\n".join((self.before, self.text, self.after)).encode()).hexdigest()[:16]
 
 

@@ -52,7 +52,7 @@ class Dump:
 
 @dataclasses.dataclass
 class Texts:
-    """What one extractor made of a list of pages: a text for each (None where it failed), and its CPU seconds."""
+    """The result of one extractor for a list of pages: a text for each (None where it failed), and its CPU seconds."""
 
     pages: list[str | None]
     seconds: float
@@ -102,7 +102,7 @@ def all_texts(dump: Dump, pages: list[Page]) -> Iterator[tuple[str, Texts]]:
 
 
 def read_verdicts(path: Path, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return (verdict, reason) by key; empty without the file. Ends the command if a verdict is none of `names`."""
+    """Return (verdict, reason) by key; empty without the file. Ends the command if a verdict is not in `names`."""
     verdicts = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         key, verdict, *reason = line.split("\t")

@@ -1,4 +1,4 @@
-"""What the `maskmill` command starts: it checks that Python finds maskmill's own packages, then hands over to them.
+"""The start of the `maskmill` command: checks that Python finds maskmill's own packages, then hands over to them.
 
 The packages' names (pipelines, transforms, training) are common ones. Somebody else's package of the same name, earlier
 on the path, would be imported instead and fail somewhere in the middle of a run.

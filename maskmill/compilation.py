@@ -1,4 +1,4 @@
-"""What is done before the first kernel of a process is compiled.
+"""The action that a process takes before it compiles its first kernel.
 
 A command knows early what it will run, and late, if ever, whether a kernel is missing. This module knows nothing of
 numba, which takes long to import.

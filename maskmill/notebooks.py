@@ -1,4 +1,4 @@
-"""What notebooks show of an object (`_repr_html_`): HTML that runs nothing, in which all text of data is text."""
+"""HTML for objects in notebooks (`_repr_html_`): it runs nothing, and all text of data is text in it."""
 
 import html
 from collections.abc import Iterable

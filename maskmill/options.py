@@ -1,9 +1,9 @@
-"""How the options of a step or stage are declared: once, with what a user reads of them.
+"""The declaration of the options of a step or stage: once, with what a user reads of them.
 
 Options are frozen, keyword-only dataclasses. A field made by `option` is a flag, a key of a build's YAML file and an
 entry of the manifest at once (pipelines/settings/options.py makes these of it); if its name is a keyword of Python,
 the field has an underscore after it (`from_`). A field made by `nested` holds the options of a step; its fields count
-as if they stood in its place. A plain field is none of the user's business. A class with many options groups them for
+as if they stood in its place. A plain field is internal: users cannot set it. A class with many options groups them for
 `--help`: its `GROUPS` names the first option of each group. If defaults depend on what was given, a class method
 `completed` takes the given values by name and returns them with those that follow from them.
 

@@ -1,4 +1,4 @@
-"""What `maskmill.build` and the functions beside it return."""
+"""The results that `maskmill.build` and the functions beside it return."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class StageResult:
-    """What a stage has made; shown as the summary that its command prints.
+    """The result of a stage; shown as the summary that its command prints.
 
     Attributes:
       stage: its name.
@@ -28,7 +28,7 @@ class StageResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildResult:
-    """What a build has made; shown as the summary that the command prints.
+    """The result of a build; shown as the summary that the command prints.
 
     Attributes:
       directory: of the build.

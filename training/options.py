@@ -257,7 +257,7 @@ class TrainOptions:
     def _check_model(self) -> None:
         """Check that at most one model is named."""
         if self.preset is not None:
-            from_preset(self.preset)  # raises if there is none of this name
+            from_preset(self.preset)  # raises if no preset has this name
         if self.bert_config_file is not None and self.preset is not None:
             raise UnusableInputError("--bert_config_file and --preset both name the model; give one.")
         if self.vocab_size is not None and self.preset is None:

@@ -1,4 +1,4 @@
-"""What steps count, as the pages of Beam's runners show it; work that is done twice counts twice."""
+"""The counters of steps, as the pages of Beam's runners show them; work that is done twice counts twice."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

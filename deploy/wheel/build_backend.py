@@ -1,4 +1,4 @@
-"""What pip builds maskmill with: setuptools and, for a wheel, the compiler of its kernels in the versions of the lock.
+"""The build backend of maskmill: setuptools and, for a wheel, the compiler of its kernels in the versions of the lock.
 
 Editable installs, and archives of the sources, need none of that.
 """

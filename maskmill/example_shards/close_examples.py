@@ -1,4 +1,4 @@
-"""What is left to do once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
+"""The last work once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
 
 import dataclasses
 import hashlib

@@ -30,7 +30,7 @@ KIND = "examples"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesSetup:
-    """What decides a shard's examples, apart from its text.
+    """Options that decide a shard's examples, apart from its text.
 
     Attributes:
       vocab_file, vocab_sha256: the vocabulary and its checksum, in hexadecimal.

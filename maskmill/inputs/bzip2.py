@@ -329,7 +329,7 @@ def _combined_checksum(checksum: int, of_block: int) -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
 class Mark:
-    """What looks like a mark: its bit in the file, whether it ends a stream, and the 32 bits that follow it."""
+    """Bits that look like a mark: their place in the file, whether they end a stream, and the 32 bits that follow."""
 
     bit: int
     is_end: bool

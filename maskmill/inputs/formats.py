@@ -36,7 +36,7 @@ class EmptyInputError(UnusableInputError):
 def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> tuple[InputFormat, str]:
     """Return the format of a file, and its container ("plain", "bz2", "gz", "xz"), by its first bytes and its name.
 
-    The format is told from the bytes unpacked; it is `input_format`, which the user names, if the file can have it.
+    The unpacked bytes decide the format; it is `input_format`, which the user names, if the file can have it.
     keep_truncated: whether a file that is cut off in its first bytes is taken, too.
 
     Raises:

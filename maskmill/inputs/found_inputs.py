@@ -82,7 +82,7 @@ def refuse_output_among(patterns: Sequence[str], matched: Sequence[files.FileInf
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DateEvidence:
-    """What a file of a dump says of the dump's date.
+    """The evidence in a file of a dump for the dump's date.
 
     wiki: the address of its wiki, empty where its header has none. named: the ISO date in its name. newest: where there
     is none, that of the newest revision among its first 200 pages. Empty: there is no such date.

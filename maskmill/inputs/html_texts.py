@@ -1,4 +1,4 @@
-"""Whether the texts of records are HTML, whose tags would become text."""
+"""Tests of whether the texts of records are HTML, whose tags would become text."""
 
 import re
 from collections.abc import Iterable

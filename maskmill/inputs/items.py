@@ -1,4 +1,4 @@
-"""What readers of inputs yield beside pages: documents, what cannot be used and why, and the cut of a file."""
+"""Items that readers of inputs yield beside pages: documents, what cannot be used and why, and the cut of a file."""
 
 import dataclasses
 import difflib

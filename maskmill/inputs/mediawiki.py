@@ -287,7 +287,7 @@ class _PageReader:
 
 
 class _UnusablePageError(Exception):
-    """Why a page cannot be used; never leaves this module."""
+    """The reason why a page cannot be used; never leaves this module."""
 
 
 def _check_parts(data: bytes, marks: list[int]) -> None:

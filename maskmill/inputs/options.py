@@ -1,4 +1,4 @@
-"""How inputs are read, where the user has a choice."""
+"""Options that decide how inputs are read."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from maskmill.options import option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How inputs are read.
+    """Options that decide how inputs are read.
 
     largest_page: in bytes; a larger page or document is rejected, so that it does not fill the memory. all_columns:
     read all columns of JSON lines and Parquet, because a step may ask for any.

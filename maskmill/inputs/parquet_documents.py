@@ -1,4 +1,4 @@
-"""What the process that reads Parquet (maskmill/reading/parquet_process.py) does for inputs: documents of rows.
+"""The work of the process that reads Parquet (maskmill/reading/parquet_process.py) for inputs: documents of rows.
 
 Only that process imports this module, because pyarrow may abort its process on a damaged file.
 """

@@ -1,4 +1,4 @@
-"""What a dump's header says about its wiki: language, name, namespaces, and whether it is a Wikipedia."""
+"""The facts in a dump's header about its wiki: language, name, namespaces, and whether it is a Wikipedia."""
 
 import html
 import re
@@ -26,7 +26,7 @@ _WIKIPEDIA_DATABASE = re.compile(r"[a-z_]+wiki")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What a dump's `<siteinfo>` says about its wiki.
+    """The facts in a dump's `<siteinfo>` about its wiki.
 
     language: the code of the content's language (`xml:lang`, or the host's first label). namespaces: for each number
     the local name and, where there is one, the canonical English name. case: whether the first letter of a title is

@@ -208,7 +208,7 @@ TOO_LARGE = -2
 
 
 class Marks(NamedTuple):
-    """What divides records.
+    """The patterns that divide records.
 
     start: what stands before a record, which begins with the last byte of this. end: what ends a record. unsure: gives
     the first index from which on data may be the beginning of either, cut off by the end of the data.

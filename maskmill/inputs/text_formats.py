@@ -1,4 +1,4 @@
-"""Formats whose records are told by marks between them: WikiExtractor's files, JSON lines, plain text.
+"""Formats whose records have marks between them: WikiExtractor's files, JSON lines, plain text.
 
 WikiExtractor's files hold `<doc id="…" url="…" title="…">`, the title as a line, the text, `</doc>`; every element
 starts a line. JSON lines are one object a line, one document an object; blank lines count for nothing. Plain text is

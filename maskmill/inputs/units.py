@@ -75,7 +75,7 @@ class InputFile:
 
     @property
     def content(self) -> str:
-        """What tells its content from any other: keys of finished work hold it."""
+        """Return the checksum that identifies its content: keys of finished work hold it."""
         return self.sha256 or self.stored
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint has in it: of safetensors by its header alone, of TensorFlow's by TensorFlow.
+"""The contents of a checkpoint: of safetensors by its header alone, of TensorFlow's by TensorFlow.
 
 safetensors files (training's own and Hugging Face's) begin with their arrays' names, types and shapes as JSON, which is
 read here: it is one call, works on remote files, and the base install has no such library.
@@ -40,7 +40,7 @@ class StoredArray(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Return how many numbers it has."""
         return math.prod(self.shape)
 
     @property
@@ -51,7 +51,7 @@ class StoredArray(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointHeader:
-    """What a checkpoint says of itself.
+    """The description of a checkpoint, as its files give it.
 
     Attributes:
       path: the file, or the prefix of a TensorFlow checkpoint.

@@ -1,4 +1,4 @@
-"""What a path is: a build, one stage of it, examples, text shards, a manifest, a vocabulary or a checkpoint."""
+"""The kind of a path: a build, one stage of it, examples, text shards, a manifest, a vocabulary or a checkpoint."""
 
 import os
 from collections.abc import Mapping

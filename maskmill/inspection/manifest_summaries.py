@@ -1,4 +1,4 @@
-"""What a manifest says of its stage, as figures and rows."""
+"""The facts in a manifest about its stage, as figures and rows."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -61,7 +61,7 @@ class OpenedTexts:
 
     @property
     def count(self) -> int:
-        """How many documents there are: all files are read."""
+        """Return how many documents there are; reads all files."""
         return sum(1 for _ in self.all())
 
     def all(self, first: int = 0) -> Iterator[TextDocument]:

@@ -31,13 +31,13 @@ _COUNTED_BYTES = 1 << 30  # of text shards without a manifest
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What is known of a path.
+    """The known facts about a path.
 
     Attributes:
       path: as the user named it.
       kind: what it is, as a title: "examples", "text shards", "vocabulary" …
       parts: by their titles, in the order in which they are shown: figures by name, or rows with a value for each
-        column. Sizes are `Bytes` and shares from 0 to 1 are `Share`, so they can be told from other numbers.
+        column. Sizes are `Bytes` and shares from 0 to 1 are `Share`, which distinguishes them from other numbers.
       notes: sentences.
     """
 

@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 class KernelCache(NullCache):
-    """Where numba looks for the machine code of one kernel before it compiles, and keeps it afterwards."""
+    """The cache of one kernel's machine code: numba looks there before it compiles, and keeps the code afterwards."""
 
     def __init__(self, kernel: Dispatcher) -> None:
         self._kernel = kernel

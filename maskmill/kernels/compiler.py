@@ -36,7 +36,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = (50_000, 50, 50)
 # What a process of `prepare` runs, with the names of modules as arguments.
 _COMPILE = "import sys; from maskmill.kernels import compiler; compiler.compile_in_this_process(sys.argv[1:])"
 
-# Is told how many modules of how many are compiled.
+# Called with how many modules of how many are compiled.
 Progress = Callable[[int, int], None]
 
 
@@ -111,7 +111,7 @@ def prepare(only: Sequence[str] | None = None, progress: Progress | None = None)
 
     Args:
       only: what the command runs, as `chosen_modules`; None: everything.
-      progress: is told how far it is.
+      progress: called with the numbers of modules that are ready and of all that it compiles.
 
     Returns:
       The number of modules that were compiled.
@@ -135,7 +135,7 @@ def prepare(only: Sequence[str] | None = None, progress: Progress | None = None)
 
 
 def compile_in_this_process(names: Sequence[str]) -> None:
-    """What a process of `prepare` does: compiles the kernels of some modules."""
+    """Compile the kernels of some modules, as the work of one process of `prepare`."""
     gc.set_threshold(*_OBJECTS_BETWEEN_COLLECTIONS)
     for name in names:
         module = importlib.import_module(name)

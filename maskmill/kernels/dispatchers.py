@@ -1,4 +1,4 @@
-"""How numba compiles kernels here: what a kernel calls becomes machine code within it, and only there.
+"""Dispatchers with which numba compiles kernels: what a kernel calls becomes machine code within it, and only there.
 
 numba makes machine code of each function that it compiles, with a way to call it from Python, and links the optimised
 code of what is called into each caller, where it is optimised again. Most kernels are called by kernels alone. Of

@@ -23,7 +23,7 @@ _MAKE_ARRAYS = frozenset(("arange", "array", "empty", "empty_like", "full", "one
 
 
 class _Running(threading.local):
-    """Whether this thread is in a kernel, and whether that one's integers wrap around."""
+    """The state of this thread: whether it is in a kernel, and whether that one's integers wrap around."""
 
     wraps: bool | None = None
 

@@ -1,4 +1,4 @@
-"""What the machine code of a module of kernels depends on, as one hash: its sources and the compiler.
+"""The hash of what the machine code of a module of kernels depends on: its sources and the compiler.
 
 numba compiles into a kernel all that it reaches: functions and constants of its module and of those that are imported.
 The hash covers the sources of all of these, whole. Tables that are read from data files are not covered: kernels take

@@ -112,7 +112,7 @@ def lineage_of(path: str | os.PathLike[str]) -> Lineage | None:
       path: local or gs://.
 
     Returns:
-      None if the path is none of these.
+      None if the path is something else.
 
     Raises:
       UnusableInputError, RunFailedError: a file of the lineage cannot be read.

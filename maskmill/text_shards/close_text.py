@@ -1,4 +1,4 @@
-"""What is left to do once all text shards are there: eval.md5, the counts, the manifest, and the sweep."""
+"""The last work once all text shards are there: eval.md5, the counts, the manifest, and the sweep."""
 
 import collections
 import dataclasses

@@ -49,7 +49,7 @@ _DATE_OF_NO_DUMP = "2001-01-15"
 # come by file, so a few are enough.
 _KEPT_IN_PROCESS = 4
 _KEPT_LANGUAGES = 128
-_TELLING_BYTES = 512  # of a document, by which its language is told
+_TELLING_BYTES = 512  # of a document, which show its language
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class ExtractedDocument:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What the sentences of an input's pages depend on, besides the pages.
+    """The facts that the sentences of an input's pages depend on, besides the pages.
 
     date, header: of the dump; both are empty for other inputs. sentences: the JSON of the SentenceChoice; empty:
     Punkt's English parameters.

@@ -205,7 +205,7 @@ class _FragmentWriter:
 
 @dataclasses.dataclass
 class _Findings:
-    """What the documents of a fragment bring beside their text.
+    """Facts that the documents of a fragment bring beside their text.
 
     counts: of documents and templates. titles: of the first documents that are left out, by the name under which
     they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,

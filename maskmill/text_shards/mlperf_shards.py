@@ -59,7 +59,7 @@ class RawFile:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Return its name in messages."""
         return self.file.path if self.file is not None else f"WikiExtractor file {self.number} of this input"
 
     @property
@@ -75,7 +75,7 @@ RawBatch = tuple[RawFile, ...]  # neighbours
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanedFile:
-    """What became of a raw file.
+    """The result of cleaning a raw file.
 
     documents: in it. eval_articles: how many of them are. train, eval: the bytes of its training text and of its eval
     articles.
@@ -106,14 +106,14 @@ class CleanedBatch:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many `documents` its raw files have, and how many of them are `eval_articles`."""
+        """Return how many `documents` its raw files have, and how many of them are `eval_articles`."""
         names = ("documents", "eval_articles")
         return {name: sum(getattr(file, name) for file in self.cleaned) for name in names}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PartPlan:
-    """What goes into a shard: the training text of cleaned files, or their eval articles, in order.
+    """The contents of a shard: the training text of cleaned files, or their eval articles, in order.
 
     pieces: cleaned batches, each with the numbers of its first file and the one after its last.
     """

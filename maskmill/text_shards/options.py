@@ -1,4 +1,4 @@
-"""What decides the documents of a build, their text, and how they become shards."""
+"""Options that decide the documents of a build, their text, and how they become shards."""
 
 import dataclasses
 import math
@@ -82,7 +82,7 @@ class QualityOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExtractionOptions:
-    """What decides the text of a document.
+    """Options that decide the text of a document.
 
     doc_blocks: write WikiExtractor's <doc> blocks, their sentences not split, for MLPerf's clean-up.
     steps_sha256: of the source files of `steps`.
@@ -123,7 +123,7 @@ class ExtractionOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
-    """How documents become shards and the eval set.
+    """Options that decide how documents become shards and the eval set.
 
     Raises:
       UnusableInputError: a value is out of its range, or both ways of holding documents out are given.
@@ -177,7 +177,7 @@ class SplitOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where documents come from: one source of a mix, or all inputs of a build without sources.
+    """A source of documents: one source of a mix, or all inputs of a build without sources.
 
     name: of a source of a mix, else empty. extraction: what decides its documents. max_documents: how many of them are
     taken at most; None: all. weight: its share of the training text in bytes, in relation to the weights of the other

@@ -68,7 +68,7 @@ _OPTIONS_OF_COUNTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShardPlan:
-    """What goes into a shard: byte ranges of fragments, in order.
+    """The contents of a shard: byte ranges of fragments, in order.
 
     pieces: fragments, each with its ranges [k, 2], start and end; a fragment comes once for each pass of a mix over it.
     size: their bytes. columns: of its table, each with its type; empty: it has none.
@@ -148,14 +148,14 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What shards take of a source, in order: for each pass over its documents which of them, [documents]."""
+    """The documents that shards take of a source, in order: for each pass over them which are taken, [documents]."""
 
     documents: Documents
     passes: Sequence[Flags]
 
     @property
     def count(self) -> int:
-        """How many documents that are, each counted as often as it is taken."""
+        """Return how many documents that are, each counted as often as it is taken."""
         return sum(int(np.count_nonzero(taken)) for taken in self.passes)
 
     @property

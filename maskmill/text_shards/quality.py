@@ -28,7 +28,7 @@ _NAME = r"[^{}|\[\]\n]*"  # the rest of a template's name
 def _any_of(words: tuple[str, ...], before: tuple[str, str] = ("", ""), behind: tuple[str, str] = ("", "")) -> str:
     """Return a pattern that matches one of some words; nothing if there are none.
 
-    before, behind: patterns of what may stand there, in scripts that write spaces between words and in others.
+    `before`, `behind`: patterns of what may stand there, in scripts that write spaces between words and in others.
     """
     patterns = [
         before[_WITHOUT_SPACES.match(word[0]) is not None]

@@ -44,7 +44,7 @@ LONG_LINE = 400  # characters: the median sentence has 60 to 150, whatever the l
 
 _FEWEST_LETTERS = 100  # a text of fewer says nothing about its script
 
-_TELLING_BYTES = 1 << 20  # of the text of all files whose language is not sure, by which it is told
+_TELLING_BYTES = 1 << 20  # of the text of all files whose language is not sure, which show it
 _MOST_OF_NO_LANGUAGE = 0.1  # the share of records whose language is not sure, above which it is doubted
 
 _LARGE_PART = 0.2  # of the letters of a text, in a script that its language is not written in

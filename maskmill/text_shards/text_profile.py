@@ -1,4 +1,4 @@
-"""What written text looks like: how long its lines are, how they begin, and which scripts its letters belong to.
+"""The profile of written text: how long its lines are, how they begin, and which scripts its letters belong to.
 
 Sentences that are split by the rules of another language show here: lines become long. Lines that were cut at some
 width, in the middle of sentences, begin with small letters. The record of a fragment holds a

@@ -1,4 +1,4 @@
-"""What stands at the end of a summary: how much lies on disk, and the command that may follow."""
+"""The end of a summary: how much lies on disk, and the command that may follow."""
 
 import os
 import shlex

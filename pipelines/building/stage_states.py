@@ -1,4 +1,4 @@
-"""What the directory of a stage holds, told without Beam and without a change: is it finished, and does it fit?"""
+"""The state of a stage's directory, found without Beam and without a change: is it finished, and does it fit?"""
 
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ _MOST_NAMED = 3
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StageState:
-    """What a run would do about a stage.
+    """The action that a run would take for a stage.
 
     Attributes:
       name: of the stage. directory: its output.

@@ -1,4 +1,4 @@
-"""What `maskmill inspect` prints for people: the same lines everywhere, on a terminal in colours."""
+"""The output of `maskmill inspect` for people: the same lines everywhere, on a terminal in colours."""
 
 import dataclasses
 import itertools

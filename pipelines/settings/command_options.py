@@ -47,7 +47,7 @@ class IndexOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WatchFlags:
-    """What a watch does of its work; raises UnusableInputError if the flags exclude each other."""
+    """Flags that limit the work of a watch; raises UnusableInputError if they exclude each other."""
 
     check: bool = option(False, help="only look: print the newest complete dump, and whether it is new, as JSON")
     download_only: bool = option(False, help="download a new dump, and leave the rest to maskmill build --release")

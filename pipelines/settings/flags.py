@@ -23,7 +23,7 @@ _FLAGS_OF_ABSL = ("alsologtostderr", "logtostderr", "stderrthreshold", "verbosit
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CommandLine:
-    """What a command line says.
+    """The arguments of a command line, sorted.
 
     Attributes:
       values: the values of our own flags by name.

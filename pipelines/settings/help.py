@@ -1,4 +1,4 @@
-"""What `maskmill --help` and `maskmill COMMAND --help` print."""
+"""The texts that `maskmill --help` and `maskmill COMMAND --help` print."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -31,7 +31,7 @@ _MANY = {int: "whole numbers separated by commas", float: "numbers separated by 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What an annotation allows: the values' type, fixed choices, whether None and whether a list is meant.
+    """The values that an annotation allows: their type, fixed choices, whether None and whether a list is meant.
 
     can_be_off: whether False is meant, too, which `off` stands for; True then stands for the first of the choices.
     """

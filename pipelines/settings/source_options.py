@@ -1,4 +1,4 @@
-"""Where the text of a build comes from, other than from one extraction: text shards that exist, or a mix of sources.
+"""Options for text of a build that is not from one extraction: text shards that exist, or a mix of sources.
 
 Text shards stand in a build's section extract as `from`; sources in a section of their own. Like stage_options.py, this
 imports neither Beam nor a kernel.
@@ -26,7 +26,7 @@ _MOST_EPOCHS = 1000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextsOptions:
-    """What the section extract of a build holds instead of its options if the text is there already."""
+    """The options that the section extract of a build holds instead of its own if the text is there already."""
 
     from_: tuple[str, ...] | None = option(
         None,
@@ -72,7 +72,7 @@ class SourceOptions:
 
     @property
     def source(self) -> Source:
-        """What the steps need of it."""
+        """Return the source as the steps need it."""
         return Source(
             name=self.name,
             extraction=self.extract.decided_extraction,

@@ -96,7 +96,7 @@ class ExtractOptions:
 
     @property
     def decided_extraction(self) -> ExtractionOptions:
-        """What decides a document's text, with what --compat decides."""
+        """Return the options that decide a document's text, with what --compat decides."""
         mlperf = self.compat == "mlperf"
         extractor = self.extraction.extractor or ("wikiextractor" if mlperf else "maskmill")
         language = self.extraction.language

@@ -37,7 +37,7 @@ _PLAIN = {
 
 
 class _Refused(Exception):
-    """What is YAML and no part of a build; `place` is a node or an event."""
+    """An error for YAML that is no part of a build; `place` is a node or an event."""
 
     def __init__(self, place: Any, problem: str) -> None:
         super().__init__(problem)

@@ -118,7 +118,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @property
     def setup(self) -> "ExamplesSetup":
-        """What decides a shard's examples, the vocabulary's checksum included."""
+        """Return the options that decide a shard's examples, the vocabulary's checksum included."""
         from maskmill.example_shards.example_shards import ExamplesSetup
 
         name, path = self.options.tokenizer
@@ -142,7 +142,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """What --compat decides, and what is masked together."""
+        """Return what --compat decides, and what is masked together."""
         masking = self.setup.masking
         return {
             "mask_unit": decided_mask_unit(masking, self.options.objective),

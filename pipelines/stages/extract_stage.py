@@ -24,7 +24,7 @@ DUMP, DOC_FILES = "mediawiki", "wikiextractor"  # formats of inputs
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextStage(GraphStage[Options]):
-    """What extract and a mix of sources have in common: they make text shards."""
+    """The common part of extract and of a mix of sources: both make text shards."""
 
     name = "extract"
     folder = "text"
@@ -33,7 +33,7 @@ class TextStage(GraphStage[Options]):
     @property
     @abc.abstractmethod
     def sources(self) -> Sequence[Source]:
-        """Where the documents come from."""
+        """Return the sources of the documents."""
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _with_own_steps(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Extraction:
-    """What the checks of options of extract, its inputs aside, have found.
+    """The findings of the checks of extract's options, its inputs aside.
 
     options: with the text of the user's rules. contents: as in Checked. folder: of Punkt parameters, if one is named.
     matched: the files that the inputs' patterns match.

@@ -1,9 +1,9 @@
-"""What a stage is: the one contract of all stages with a build, a command and the progress display.
+"""The one contract of all stages with a build, a command and the progress display.
 
 A stage is one class, in a file of this folder whose name ends in `_stage.py`; registry.py finds it there. Its flags,
 its section of a build's file, what `--help` and `--print_config` say of it, its parameters of the Dataflow template and
 its entry in the manifest come from the class and its options. Such a file imports neither Beam nor NumPy nor a kernel
-at its top, so that a help and a mistake are told at once; the methods that run import what they need.
+at its top, so that a help and the message about a mistake come at once; the methods that run import what they need.
 """
 
 import abc
@@ -200,7 +200,7 @@ class Stage(abc.ABC, Generic[Options]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What shapes the data, for the manifest: every option but `places`, and `contents`."""
+        """Return what shapes the data, for the manifest: every option but `places`, and `contents`."""
         return {**option_tools.parameters(self.options, without=self.places), **self.contents}
 
 

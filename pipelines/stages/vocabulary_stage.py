@@ -92,7 +92,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @property
     def setup(self) -> "VocabularySetup":
-        """What decides the vocabulary."""
+        """Return the options that decide the vocabulary."""
         from maskmill.vocabularies.making import VocabularySetup
 
         return VocabularySetup(options=self.options.vocabulary.decided, transform_fn=self.options.transform_fn)

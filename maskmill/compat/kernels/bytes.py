@@ -1,4 +1,4 @@
-"""What the kernels of WikiExtractor's text share: names compared in any case, copying; and references to characters.
+"""Functions that the kernels of WikiExtractor's text share: comparing names in any case, copying, references.
 
 The modules of this folder hold WikiExtractor's steps on the bytes of a page: what it drops, in its order, with its idea
 of what is balanced. Each step takes the text (uint8, UTF-8) and writes what is left to `out`, which is at least as

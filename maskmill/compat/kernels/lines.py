@@ -151,7 +151,7 @@ def _drop_apostrophes(text, size, width, mark):
 
 @lean_kernel
 def _tidy_quotes(text, size):
-    """Mend what unbalanced quotes leave, in place; return the new size."""
+    """Correct what unbalanced quotes leave, in place; return the new size."""
     if not _has_doubles(text, size):
         return size
     size = _merge_marks(text, size)

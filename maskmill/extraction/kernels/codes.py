@@ -1,4 +1,4 @@
-"""What the wikitext kernels, and who fills their tables, tell one another by numbers."""
+"""Numbers that the wikitext kernels share with the code that fills their tables."""
 
 PADDING = 64  # zeros after a page: looking a few bytes ahead needs no bounds check
 ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add
@@ -124,7 +124,7 @@ OP_STARTS = 17  # jump, selector, domain: goes on if the argument starts with a 
 # jump, selectors of a value, of a range's other end (or 0), of its unit, of the wanted units, of the precision, domains
 # of the units' sizes, of what is wanted else, of names (0: none), of names for a value of one (0: as others)
 OP_CONVERTED = 18
-OP_CONVERTIBLE = 19  # as OP_CONVERTED, writes nothing: goes on if the value can be told
+OP_CONVERTIBLE = 19  # as OP_CONVERTED, writes nothing: goes on if the value can be converted
 OP_UNKNOWN = 16  # ends: the rule does not say what such a call shows
 OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
 

@@ -112,7 +112,7 @@ RAISED_LATIN = tuple(map(utf8, "¹²³"))
 
 
 class Formula(NamedTuple):
-    """What the functions of a formula work on."""
+    """A formula, with the text, output and tables that the functions of this module work on."""
 
     text: NDArray[np.uint8]
     end: int  # of the formula in `text`

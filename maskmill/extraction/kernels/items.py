@@ -1,4 +1,4 @@
-"""Whether an item of a list that is no sentence says something beside names, titles, links and numbers.
+"""Tests of whether an item of a list that is no sentence says something beside names, titles, links and numbers.
 
 It explains a name ("Name – what it is"), or is a phrase with words in small letters beside its links. What stands in
 links is a title as a rule, and so is what stands in italics or quotes and starts with a capital; so the wikitext tells
@@ -52,7 +52,7 @@ BEFORE_TITLES = byte_set(b' ([{<>-/"|')
 
 
 class Words(NamedTuple):
-    """What was counted of a text: its words, those that start with a small letter, such ones of LONG_WORD letters,
+    """Counts for a text: its words, those that start with a small letter, such ones of LONG_WORD letters,
     those that start with a capital, points of letters without case; whether there are links, a divider, and after the
     divider or a colon the small words of LONG_WORD letters and the points."""
 

@@ -1,4 +1,4 @@
-"""What a line of a page is: prose, a heading, an item of a list."""
+"""The classes of a page's lines: prose, a heading, an item of a list."""
 
 import numpy as np
 

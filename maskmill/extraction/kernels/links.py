@@ -1,4 +1,4 @@
-"""What of a link, an external link or a language variant shows: a range of the page, which `render` then renders."""
+"""The part of a link, external link or language variant that shows: a range of the page, which `render` renders."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Whether the text of a line that is not a paragraph (an item of a list, an indented line) reads as sentences."""
+"""Tests of whether the text of a line that is not a paragraph (a list's item, an indented line) reads as sentences."""
 
 from maskmill.characters.kernels.characters import character_before, code_at
 from maskmill.extraction.kernels.text import byte_set, is_digit, is_letter, is_mark, is_separator, is_stop, trim

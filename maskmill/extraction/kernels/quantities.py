@@ -4,7 +4,7 @@ A unit is a row of a table of the rules: the letter of what it measures, its siz
 temperature also the value of its zero in kelvins, as `L 1609.344` and `T 1 273.15`. A plus after the letter says that
 whole numbers are converted to this unit more precisely.
 
-A function that writes takes the output's end `o` and returns the new one, or -1 if the quantity cannot be told.
+A function that writes takes the output's end `o` and returns the new one, or -1 if it cannot determine the quantity.
 """
 
 import math

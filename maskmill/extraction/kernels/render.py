@@ -154,7 +154,7 @@ STATES = 22
 
 
 class Page(NamedTuple):
-    """What the second pass works on."""
+    """A page as the second pass works on it."""
 
     text: NDArray[np.uint8]
     n: int

@@ -449,7 +449,7 @@ def asked_precision(call, pc):
 
 @lean_kernel
 def put_converted(call, pc, o):
-    """OP_CONVERTED: writes a value in one or several other units, with `; ` between them; -1 if that cannot be told."""
+    """OP_CONVERTED: writes a value in one or several other units, with `; ` between them; -1 if it cannot."""
     code = call.tables.code
     out, tables = call.out, call.tables
     if o + 2 * LONGEST_QUANTITIES > call.room:

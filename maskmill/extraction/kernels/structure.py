@@ -87,7 +87,7 @@ BAR_CALL = np.frombuffer(b"{{!}}", np.uint8)  # which gives a bar
 
 
 class Scan(NamedTuple):
-    """What the first pass works on."""
+    """A page as the first pass works on it."""
 
     text: NDArray[np.uint8]
     n: int

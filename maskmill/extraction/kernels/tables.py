@@ -35,7 +35,7 @@ HASH_BITS = 0x7FFFFFFF
 
 
 class Tables(NamedTuple):
-    """What the kernels need to know about a site, its language and the rules; see the module's comment."""
+    """Tables for the kernels about a site, its language and the rules; see the module's comment."""
 
     structure_class: NDArray[np.bool_]  # [256], false for bytes that `structure` passes over
     render_class: NDArray[np.bool_]  # [256], false for bytes that `render` copies

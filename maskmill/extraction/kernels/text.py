@@ -1,4 +1,4 @@
-"""What all passes do with bytes: tell what they are, pass over them, copy them, read and write numbers and characters.
+"""Functions on bytes for all passes: classify, skip and copy them, read and write numbers and characters.
 
 A function that writes takes the output and its end `o`, and returns the new end.
 """

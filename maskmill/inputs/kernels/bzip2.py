@@ -472,7 +472,7 @@ class Pieces(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """What each lane does, int64[LANES] each.
+    """The state of each lane, int64[LANES] each.
 
     piece: the number of the piece that it walks; -1 where it walks none. place: the entry that it comes to next.
     filled: how many bytes it has walked.

@@ -40,7 +40,7 @@ NO_TARGET = -1
 
 
 class InstanceRules(NamedTuple):
-    """What decides how many instances there are, and how long.
+    """Rules that decide how many instances there are, and how long.
 
     pairs: what kind of pairs are drawn, see pairs.py.
     to_predict: int64[max_seq_length + 1], how many positions an instance of so many pieces predicts; where none of them

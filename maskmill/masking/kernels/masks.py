@@ -55,7 +55,7 @@ _HALF = 1 << 52
 
 
 class MaskRules(NamedTuple):
-    """What masks are drawn by.
+    """Rules by which masks are drawn.
 
     piece_ids: int32[vocabulary], what a random piece is drawn from.
     mask_id: the id of [MASK].

@@ -41,7 +41,7 @@ class Documents(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the arrays of Documents lie: inner functions take addresses, see kernels/memory.py."""
+    """The addresses of the arrays of Documents: inner functions take addresses, see kernels/memory.py."""
 
     segment_starts: int
     document_starts: int

@@ -2,7 +2,7 @@
 
 All units are drawn in three steps. The row's words are found; with the unit "piece" each piece is a word. Words, or
 runs of words, are tried in random order and taken while they fit into the number of pieces to mask. Then the masked
-positions are gone through, ascending, and what is written there is drawn.
+positions are visited, ascending, and what is written there is drawn.
 
 Each word is tried once at most (with spans once for each of its pieces), so the time is linear in the row's length, and
 it ends where nothing more fits: a row whose only word is too long has no masks.
@@ -48,7 +48,7 @@ _NONE = np.uint64(0)
 
 
 class RowMaskRules(NamedTuple):
-    """What the masks of rows are drawn by.
+    """Rules by which the masks of rows are drawn.
 
     unit: PIECE, WHOLE_WORD, WORD, NGRAM or SPAN.
     to_predict: int64[S + 1], how many positions of a row of so many pieces are masked, if its words allow it.

@@ -87,7 +87,7 @@ class SpecialIds(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where the arrays of RowArrays lie, and how many elements of each a row has; see kernels/memory.py."""
+    """The addresses of the arrays of RowArrays, and how many elements of each a row has; see kernels/memory.py."""
 
     input_ids: int
     lengths: int
@@ -108,7 +108,7 @@ class _Places(NamedTuple):
 
 
 class _InstancePlaces(NamedTuple):
-    """Where the text's pieces and the arrays of InstanceArrays lie."""
+    """The addresses of the text's pieces and of the arrays of InstanceArrays."""
 
     ids: int
     spans: int
@@ -120,7 +120,7 @@ class _InstancePlaces(NamedTuple):
 
 
 class _SequencePlaces(NamedTuple):
-    """Where the text's pieces and the arrays of Sequences and Rows lie."""
+    """The addresses of the text's pieces and of the arrays of Sequences and Rows."""
 
     ids: int
     continues: int

@@ -37,7 +37,7 @@ class Sequences(NamedTuple):
 
 
 class SequenceRules(NamedTuple):
-    """What decides the sequences.
+    """Rules that decide the sequences.
 
     length: most pieces of a sequence, special ones included.
     cls_id, sep_id: the ids of [CLS] and [SEP].
@@ -53,7 +53,7 @@ class SequenceRules(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How many spans and sequences there are, and what became of the text.
+    """The numbers of spans and sequences, and of what the text lost.
 
     dropped: pieces of text that are in no sequence. split: sentences that were cut because no sequence holds them.
     """

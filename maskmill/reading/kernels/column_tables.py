@@ -1,6 +1,6 @@
-"""Where the values of a row go, and what they may be: shared by all kernels that read rows.
+"""Tables of the places and allowed values of a row's columns: shared by all kernels that read rows.
 
-Columns are told to kernels by a table, int64[columns, TARGET]. It holds for one `Rows`, whose arrays must live as long
+Kernels get the columns as a table, int64[columns, TARGET]. It holds for one `Rows`, whose arrays must live as long
 as it is used: it has their addresses. The functions here take the address of a column's line.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -175,7 +175,7 @@ def finish_row(column, row, count):
 
 @kernel
 def zero_row(column, row):
-    """What a row has that lacks an optional column."""
+    """Write zeros as the values of a row that lacks an optional column."""
     size = get_i64(column, VALUE_BYTES)
     target = row_address(column, row)
     for n in range(get_i64(column, WIDTH)):

@@ -75,7 +75,7 @@ _COPIED = 32  # bytes, of copy_32
 
 
 class Layout(NamedTuple):
-    """What is the same for all records, and scratch memory.
+    """Values that are the same for all records, and scratch memory.
 
     varints: uint64[size], the variable-length encoding of each number below `size`, against the upper end of the
       word, its length in the lowest byte. `size` exceeds every id, and the width.

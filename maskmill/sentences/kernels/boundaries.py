@@ -1,4 +1,4 @@
-"""Where sentences end by the rules of a language, laid over Punkt's decisions.
+"""The ends of sentences by the rules of a language, laid over Punkt's decisions.
 
 A line is scanned once for events: marks that may end a sentence, brackets and quotation marks, and spaces where a
 language ends sentences with them. Brackets and quotation marks are paired; then each mark is decided on. Punkt
@@ -110,7 +110,7 @@ class _Run(NamedTuple):
 
 
 class _Closed(NamedTuple):
-    """What closes after marks: the byte and the event after it, where the outermost bracket and quotation open."""
+    """The closers after marks: the byte and the event after them, where the outermost bracket and quotation open."""
 
     end: int
     next_event: int

@@ -1,4 +1,4 @@
-"""Counts the words of a text that are among the commonest of a language: how its language is told.
+"""Counts of a text's words that are among the commonest of a language, by which its language is detected.
 
 A model is Punkt's (kernels/punkt.py), whose words are those of all languages; the bits of a word are its row in
 `masks`, counted from 1. `masks`, uint64 [rows], has a bit for each language that the word is common in. `groups`, int64
@@ -25,7 +25,7 @@ _BYTES_OF_ONE = 3  # of a character of those scripts, which counts as a word
 
 
 class Found(NamedTuple):
-    """What a text's words say.
+    """The evidence of a text's words for its language.
 
     words: their number. language: the number of that in which most are common, -1 for none. common, distinct: how many
     are, and how many different ones. own: those of them that are not common in the language that is the nearest rival.

@@ -1,4 +1,4 @@
-"""Whether a full stop ends a sentence: abbreviations, initials and ordinals, laid over what Punkt says of it."""
+"""Tests of whether a full stop ends a sentence: abbreviations, initials, ordinals, laid over Punkt's decision."""
 
 from typing import NamedTuple
 

@@ -295,7 +295,7 @@ def _lower_and_hash(model, data, start, end, scratch):
 
 @lean_kernel
 def _is_number(model, data, start, end):
-    r"""Whether a token is a number: `^-?[\.,]?\d[\d,\.-]*\.?$`."""
+    r"""Return whether a token is a number: `^-?[\.,]?\d[\d,\.-]*\.?$`."""
     at = start
     if data[at] == _HYPHEN:
         at += 1

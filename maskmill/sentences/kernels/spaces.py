@@ -1,4 +1,4 @@
-"""Whether a space ends a sentence, in Thai and Lao, which have no marks for that."""
+"""Tests of whether a space ends a sentence, in Thai and Lao, which have no marks for that."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _LEAST_BY_SPACE = 3 * 40
 _LEAST_BEFORE_START = 3 * 20  # where a word follows that starts sentences
 _LEAST_WORD, _LEAST_CLEAR_WORD = 3 * 14, 3 * 22  # from space to space
 _LONGEST_JOINING = 16  # characters
-# The same where clauses are told by their verbs.
+# The same where verbs show the clauses.
 _LEAST_CLAUSE_BEFORE, _LEAST_CLAUSE_BEHIND = 3 * 24, 3 * 24
 _LEAST_CLAUSE, _LEAST_CLEAR_CLAUSE, _LEAST_FRONTED_CLAUSE = 3 * 10, 3 * 14, 3 * 20
 _LEAST_RELATIVE, _LEAST_SUBJECT = 3 * 8, 3 * 5

@@ -38,7 +38,7 @@ PENDING = 1 << 16
 # There a chunk of text from space to space that starts a sentence holds a verb, in front of which no relative pronoun
 # stands and which no prefix makes a noun.
 VERB = 1 << 17
-RELATIVE = 1 << 18  # it is none of its own where it is a verb, too: one like "then", in the clause after another
+RELATIVE = 1 << 18  # with VERB, too: a word like "then", in the clause after another; no verb after it counts
 NOMINAL = 1 << 19
 FRONTING = 1 << 20  # a preposition: such a chunk goes on with the sentence, or starts one if it has a verb, too
 OPENING = 1 << 21  # what starts a sentence after a long enough one, whether its chunk has a verb or not

@@ -97,7 +97,7 @@ TOKEN = 0
 
 
 class BytePairArrays(NamedTuple):
-    """What a tokenizer looks things up in, its word cache and its scratch memory; see the module's head."""
+    """The arrays of a tokenizer: its tables, its word cache and its scratch memory; see the module's head."""
 
     classes: np.ndarray
     joints: np.ndarray
@@ -114,7 +114,7 @@ class BytePairArrays(NamedTuple):
 
 
 class TokenizedLines(NamedTuple):
-    """What lines become; see the module's head.
+    """The pieces that lines become; see the module's head.
 
     `ids` and `continues` have room for SPARE_IDS more than the lines have bytes, the ends for one more than there are
     lines.
@@ -137,7 +137,7 @@ def rank_room(size: int) -> int:
 
 
 class _Words(NamedTuple):
-    """Where the arrays lie that make pieces of a pre-token."""
+    """The addresses of the arrays that make pieces of a pre-token."""
 
     pairs: int
     pair_mask: int
@@ -314,7 +314,7 @@ def _new_word(words, text, size, n):
 @wraps_around
 def _write_word(words, text, size, n):
     """Write the pieces of the pre-token text[:size] to ids[n:]; return where they end."""
-    # A zero at the end could not be told from the padding.
+    # A zero at the end would look like the padding.
     if size > _MOST_CACHED_BYTES or load_u8(text, size - 1) == 0:
         return _new_word(words, text, size, n)
     low, middle, high = _word_key(text, size)

@@ -1,4 +1,4 @@
-"""What kernels that hash words share: the hash, and the arrays that a word's normalisation looks things up in."""
+"""The parts that kernels share which hash words: the hash, and the tables of a word's normalisation."""
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _HALF = np.uint64(32)
 
 
 class CodePointArrays(NamedTuple):
-    """What a word's normalisation looks things up in, and its scratch memory; see tokenization/kernels/wordpiece.py."""
+    """The tables of a word's normalisation, and its scratch memory; see tokenization/kernels/wordpiece.py."""
 
     pages: np.ndarray
     blocks: np.ndarray

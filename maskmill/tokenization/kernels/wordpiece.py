@@ -105,7 +105,7 @@ _LOW32 = np.uint64(0xFFFFFFFF)
 
 
 class TokenizerArrays(NamedTuple):
-    """What a tokenizer looks things up in, its word cache and its scratch memory; see the module's head."""
+    """The arrays of a tokenizer: its tables, its word cache and its scratch memory; see the module's head."""
 
     pages: np.ndarray
     blocks: np.ndarray
@@ -120,7 +120,7 @@ class TokenizerArrays(NamedTuple):
 
 
 class TokenizedBlock(NamedTuple):
-    """What a block of text becomes; see the module's head.
+    """The pieces that a block of text becomes; see the module's head.
 
     `ids` has room for SPARE_IDS more than the block has bytes, the ends for one more than it has lines.
     """
@@ -136,7 +136,7 @@ class TokenizedBlock(NamedTuple):
 
 
 class CodePointTable(NamedTuple):
-    """Where the arrays lie that say what happens to each code point."""
+    """The addresses of the arrays that say what happens to each code point."""
 
     pages: int
     blocks: int
@@ -144,7 +144,7 @@ class CodePointTable(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """Where the arrays lie that make pieces of a word."""
+    """The addresses of the arrays that make pieces of a word."""
 
     slots: int
     slot_mask: int
@@ -156,7 +156,7 @@ class _Words(NamedTuple):
 
 
 class _Lines(NamedTuple):
-    """Where the arrays lie that lines need."""
+    """The addresses of the arrays that lines need."""
 
     segment_ends: int
     document_ends: int

@@ -246,7 +246,7 @@ class Words(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a merge changes.
+    """The changes that a merge makes.
 
     merge: int64[3], the ids of the two parts and of the whole.
     rows: int64[2 * pieces, 4], two rows for each piece: the changes to the pairs that it is the left of, then to those

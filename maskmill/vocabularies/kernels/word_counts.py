@@ -62,7 +62,7 @@ class WordTable(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where the arrays of a table lie, and `state`."""
+    """The addresses of the arrays of a table, and `state`."""
 
     slots: int
     slot_mask: int
