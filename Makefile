@@ -151,6 +151,7 @@ lint: $(VENV)/dev ## ruff, mypy, the order of imports, licences, and the linters
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/check_words.py
 	$(BIN)/python .ci/check_licences.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files --color=never
 

@@ -29,7 +29,7 @@ class BuildWithMachineCode(build_py):
     """Copies the packages, then compiles the kernels and adds their machine code."""
 
     def run(self):
-        """Does what the class says; an editable install compiles when a command needs it, as its sources change."""
+        """Do what the class says; an editable install compiles when a command needs it, as its sources change."""
         super().run()
         if self.editable_mode or not COMPILES:
             return

@@ -66,7 +66,7 @@ def servers_cpu() -> float:
 
 
 def print_requests(asked: "list[Asked]") -> None:
-    """A row for each folder of the build, and one of all."""
+    """Print a row for each folder of the build, and one for all."""
     from servers.slow_store import chain, repeated
 
     folders, again = collections.defaultdict(list), set(map(id, repeated(asked)))

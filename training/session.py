@@ -88,7 +88,7 @@ class Session:
             return steps.make_steps(self.task, optimizer, self.devices, how, seed=options.seed)
 
     def training_batches(self) -> inputs.TrainingInput:
-        """This host's batches of the training examples."""
+        """Return this host's batches of the training examples."""
         options = self.options
         return inputs.TrainingInput(
             data_set=self.examples.data_sets["training"],
@@ -103,7 +103,7 @@ class Session:
         )
 
     def evaluation_batches(self) -> inputs.EvaluationInput:
-        """This host's batches of the evaluation examples."""
+        """Return this host's batches of the evaluation examples."""
         options = self.options
         return inputs.EvaluationInput(
             self.examples.data_sets["evaluation"],

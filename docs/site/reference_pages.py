@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def _plain(text: str) -> str:
-    """A text of the program as Markdown that shows it as it is."""
+    """Return a text of the program as Markdown that shows it as it is."""
     return re.sub(r"([\\*_<>\[\]`#|$])", r"\\\1", text)
 
 
@@ -81,7 +81,7 @@ def columns() -> Iterator[str]:
 
 
 def manifest() -> Iterator[str]:
-    """The fields of a manifest, from its schema."""
+    """Return the fields of a manifest, from its schema."""
     schema = json.loads((HERE.parent / "manifest.schema.json").read_text("utf-8"))
     yield "| field | what it is |\n|---|---|"
     for name, field in schema["properties"].items():
@@ -111,7 +111,7 @@ class Made(SphinxDirective):
 
 
 def show_code(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Marks what is indented behind a paragraph of a docstring as the code that it is."""
+    """Mark what is indented after a paragraph of a docstring as the code that it is."""
     for place in range(len(lines) - 1, 1, -1):
         before, blank, line = lines[place - 2 : place + 1]
         if line.startswith("    ") and not blank and not before.startswith(" "):
@@ -119,7 +119,7 @@ def show_code(app: Sphinx, what: str, name: str, thing: object, options: object,
 
 
 def read_notebook(app: Sphinx, name: str, source: list[str]) -> None:
-    """Makes Markdown of a notebook: its text, its code and what that gave."""
+    """Make Markdown of a notebook: its text, its code and what that gave."""
     if app.env.doc2path(name).suffix != ".ipynb":
         return
     parts = []
@@ -140,7 +140,7 @@ def read_notebook(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
-    """Adds the table of contents to the first page: a forge would show it as code."""
+    """Add the table of contents to the first page: a forge would show it as code."""
     if name == app.config.root_doc:
         source[0] += (HERE / "navigation.md").read_text("utf-8")
 
@@ -158,7 +158,7 @@ MENDED = (
 
 
 def mend(app: Sphinx, failure: Exception | None) -> None:
-    """Makes the pages accessible."""
+    """Make the pages accessible."""
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text("utf-8")
         for old, new in MENDED:
@@ -167,7 +167,7 @@ def mend(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Registers what this file adds."""
+    """Register what this file adds."""
     app.add_directive("made", Made)
     app.connect("source-read", read_notebook)
     app.connect("source-read", add_navigation)

@@ -19,7 +19,7 @@ _LATE_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")  # U+0080 to U+009F
 
 
 def plain_text(text: bytes) -> bytes:
-    r"""Writes every line end of a text as "\n", and drops the control characters that no text has; text: UTF-8."""
+    r"""Write every line end of a text as "\n", and drop the control characters that no text has; text: UTF-8."""
     if not _may_have_controls(text):
         return text
     text = CARRIAGE_RETURNS.sub(b"\n", text).translate(_AS, _DROPPED)

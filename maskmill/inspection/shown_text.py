@@ -21,7 +21,7 @@ _TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
 
 
 def shown(text: str, most: int | None = None) -> str:
-    r"""A text with controls, marks of direction and such as escapes (\x1b, \u202e), on one line.
+    r"""Return a text with controls, marks of direction and such as escapes (\x1b, \u202e), on one line.
 
     most: how many of its characters are shown; if it has more, "…" and their number stand after them.
     """
@@ -44,7 +44,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
-    r"""A value as JSON whose strings have characters that are not safe to print as escapes (\u202e)."""
+    r"""Return a value as JSON whose strings have characters that are not safe to print as escapes (\u202e)."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     # Outside of strings JSON has no such characters but the newlines of an indent.
     return _HOSTILE.sub(lambda found: found.group() if found.group() == "\n" else _json_escape(found.group()), text)

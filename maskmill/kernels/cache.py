@@ -131,7 +131,7 @@ def export(modules: Sequence[str], folder: Path) -> None:
 
 @contextlib.contextmanager
 def making_ready(module: str) -> Iterator[None]:
-    """Notes that all kernels of a module are there once the block, which calls each of them, has ended."""
+    """Note that all kernels of a module are there once the block, which calls each of them, has ended."""
     before = set(_used)
     _ready_soon.add(module)
     yield

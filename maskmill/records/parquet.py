@@ -97,7 +97,7 @@ class SealedWriter:
     """Encode a file with a seal, a row group at a time."""
 
     def __init__(self, schema: pyarrow.Schema) -> None:
-        """schema: of the columns."""
+        """Take the schema of the columns."""
         self._sink, self._seal = _Sink(), b""
         self._writer = pyarrow.parquet.ParquetWriter(
             self._sink,

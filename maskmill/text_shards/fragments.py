@@ -153,7 +153,7 @@ class _FragmentWriter:
     """
 
     def __init__(self, opened: Mapping[str, files.OutputFile], options: ExtractionOptions) -> None:
-        """opened: the files, by the endings of their names."""
+        """Take the opened files, by the endings of their names."""
         self.rows: list[tuple[int, int, int, int]] = []
         self.size = 0
         self._text = opened[_TEXT]

@@ -77,5 +77,5 @@ class EvalStage(GraphStage[EvalOptions]):
         close_examples.close_picked(picked, self.parameters, self.output)
 
     def progress(self) -> Mapping[str, str]:
-        """Picking takes a moment: it has no line."""
+        """Return none: picking takes a moment."""
         return {}

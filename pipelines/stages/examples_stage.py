@@ -176,7 +176,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         )
 
     def progress(self) -> Mapping[str, str]:
-        """Example shards."""
+        """Return the kind of example shards."""
         from maskmill.example_shards import example_shards
 
         return {"examples": example_shards.KIND}

@@ -245,7 +245,7 @@ def starts_factor(formula, i):
 
 @lean_kernel
 def put_label(formula, top, i, o):
-    """Writes the label in frame `top` after its base, which ends before i: `\\overset{a}{b}` is b^a."""
+    """Write the label in frame `top` after its base, which ends before i: `\\overset{a}{b}` is b^a."""
     out = formula.out
     above = formula.frames[top].kind == WAIT_BASE_ABOVE
     start, base = np.int64(formula.frames[top].start), np.int64(formula.frames[top].part)
@@ -325,7 +325,7 @@ def finish_atom(formula, i, o):
 
 @lean_kernel
 def finish_part(formula, o):
-    """Ends what stands after an `\\over` or `\\choose` of the innermost frame; the new end of the output."""
+    """End what stands after an `\\over` or `\\choose` of the innermost frame; the new end of the output."""
     frame = formula.frames[top_frame(formula)]
     part = np.int64(frame.part)
     if part == PART_NONE:
@@ -338,7 +338,7 @@ def finish_part(formula, o):
 
 @inlined_kernel
 def put_infix(formula, kind, j, o):
-    """Writes the `\\over` or `\\choose` that ends at j: what its group holds so far is its first argument."""
+    """Write the `\\over` or `\\choose` that ends at j: what its group holds so far is its first argument."""
     out, top = formula.out, top_frame(formula)
     frame = formula.frames[top]
     start = np.int64(frame.start)
@@ -359,7 +359,7 @@ def put_infix(formula, kind, j, o):
 
 @inlined_kernel
 def is_in_text(formula):
-    """True inside the argument of a command such as `\\text`."""
+    """Return True inside the argument of a command such as `\\text`."""
     return formula.frames[top_frame(formula)].kind == GROUP_TEXT
 
 
@@ -389,7 +389,7 @@ def close_group(formula, i, o):
 
 @lean_kernel
 def before_index(formula, i, o):
-    """The end of the output without the space after a command such as `\\lim`, if its index stands at i."""
+    """Return the end of the output without the space after a command such as `\\lim`, if its index stands at i."""
     out = formula.out
     if o - 1 <= formula.first or out[o - 1] != ascii.SPACE:
         return o
@@ -613,7 +613,7 @@ def put_symbol(formula, pool, offset, length, i, o):
 
 @inlined_kernel
 def put_negation(formula, i, o):
-    """Writes the negation of the sign or the command at i, after `\\not`."""
+    """Write the negation of the sign or the command at i, after `\\not`."""
     text, end, out, tables = formula.text, formula.end, formula.out, formula.tables
     i = skip_any(text, i, end, SPACING)
     j = start = i
@@ -645,7 +645,7 @@ def put_reaction(formula, i, o):
 
 @inlined_kernel
 def put_fence(formula, kind, i, o):
-    """Does what `\\left`, `\\right` or `\\middle` says, which ends before i."""
+    """Do what `\\left`, `\\right` or `\\middle` says, which ends before i."""
     text, end, out, top = formula.text, formula.end, formula.out, top_frame(formula)
     if kind == codes.TEX_RIGHT:
         if formula.frames[top].kind != GROUP_DELIMITED:

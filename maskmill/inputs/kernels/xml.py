@@ -362,7 +362,7 @@ def _enter_text(data: Bytes, at: int, marks: Marks) -> int:
 
 @kernel
 def unescape(data: Bytes, words: Words, begin: int, end: int, out: Bytes) -> int:
-    """Resolves references (&lt; &gt; &amp; &quot; &apos; &#10; &#xA;), once, and makes all line ends "\\n".
+    """Resolve references (&lt; &gt; &amp; &quot; &apos; &#10; &#xA;), once, and make all line ends "\\n".
 
     Args:
       data: uint8[n], of which data[begin:end] is UTF-8 text, escaped.

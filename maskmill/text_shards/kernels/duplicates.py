@@ -63,7 +63,7 @@ def link_equal(hashes, paragraphs, firsts, is_exact, links):
 
 @kernel
 def mark(states, links):
-    """Marks in `states` the paragraphs of links, unsigned [links, 2]; those linked to themselves as EXACT alone."""
+    """Mark in `states` the paragraphs of links, unsigned [links, 2]; those linked to themselves as EXACT alone."""
     for link in range(len(links)):
         one, other = links[link, 0], links[link, 1]
         if one == other:

@@ -275,7 +275,7 @@ def _note(changes, row, column, weight):
 
 @lean_kernel
 def _note_place(changes, row, word):
-    """Records that the pair of a row is new in a word, once for each word."""
+    """Record that the pair of a row is new in a word, once for each word."""
     rows = changes.rows
     if rows[row, _LAST_WORD] != word + 1:
         rows[row, _LAST_WORD] = word + 1
