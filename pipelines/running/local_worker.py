@@ -20,7 +20,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import connection
 from typing import Any, NamedTuple, cast
@@ -54,6 +54,25 @@ def last_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[-1].rstrip('.') if lines else 'no message'}"
 
 
+@contextlib.contextmanager
+def _signals_after() -> Iterator[None]:
+    """Let signals to stop arrive after the block, which forks: they are for the command, not for a new worker.
+
+    Another thread may take a signal that this one blocks; Python drops what a handler raises in the middle of a fork.
+    """
+    came: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in _STOPPING}
+    try:
+        yield
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+        for number in came:
+            signal.raise_signal(number)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
 class Workers:
     """Worker processes, as a context manager in the main thread.
 
@@ -67,18 +86,18 @@ class Workers:
         gc.freeze()  # a garbage collection would copy the memory of present objects into each worker
         self._processes: dict[connection.Connection, Any] = {}
         self._work_items = work_items
-        # A signal to stop is for the command; right after its fork, a worker still has the command's handlers.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         try:
-            for _ in range(count):
-                ours, theirs = multiprocessing.Pipe()
-                arguments = (theirs, [*self._processes, ours], log, os.getpid(), work_items)
-                process = _fork.Process(target=_work, args=arguments, daemon=True)
-                process.start()
-                theirs.close()
-                self._processes[ours] = process
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            with _signals_after():
+                for _ in range(count):
+                    ours, theirs = multiprocessing.Pipe()
+                    arguments = (theirs, [*self._processes, ours], log, os.getpid(), work_items)
+                    process = _fork.Process(target=_work, args=arguments, daemon=True)
+                    process.start()
+                    theirs.close()
+                    self._processes[ours] = process
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> "Workers":
         return self

@@ -279,9 +279,8 @@ INTERRUPTED = """
 import multiprocessing, os, pathlib, signal, sys, threading, time, maskmill
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def interrupt():
-    while len(multiprocessing.active_children()) < 2:
-        time.sleep(0.01)
-    time.sleep(0.05)  # Python loses what is raised in the middle of a fork
+    while not multiprocessing.active_children():  # the second worker may be in the middle of its fork
+        time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 options = dict(input=sys.argv[1], output="out", shard_size_mb=0.5, workers=2)
