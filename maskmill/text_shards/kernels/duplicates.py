@@ -191,9 +191,10 @@ def warm_up() -> None:
     """Compile the entry kernels of this module, for fewer than 2^32 paragraphs."""
     links, states, ranks = np.zeros((2, 2), np.uint32), np.zeros(2, np.uint8), np.zeros(1, np.uint32)
     link_equal(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32), np.full(4, _END, np.int32), False, links)
-    mark(states, links[:1])
+    read = np.frombuffer(links[:1].tobytes(), np.uint32).reshape(-1, 2)  # read-only, as links come from a file
+    mark(states, read)
     parents, members = np.arange(rank(states, ranks), dtype=np.uint32), np.zeros(2, np.uint8)
-    unite(parents, states, ranks, links[:1])
+    unite(parents, states, ranks, read)
     count_members(parents, states, members)
     label(parents, members, states, 0, 1, np.zeros(2, np.uint16))
     near, chains = np.zeros((1, 2), np.uint32), (np.full(2, _END, np.int64), np.zeros(2, np.int64))
