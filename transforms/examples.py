@@ -11,7 +11,7 @@ from maskmill.example_shards.example_shards import (
     pick_eval,
     write_example_shard,
 )
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from transforms.metrics import Counted
 from transforms.to_list import ToList
 

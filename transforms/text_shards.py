@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import apache_beam as beam
 
 from maskmill.inputs.units import Digest, InputFile, UnitBatch
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.text_shards import duplicate_search, duplicates, mlperf_shards
 from maskmill.text_shards.duplicate_search import Part, Share
 from maskmill.text_shards.fragments import Extractions, Fragment, extract_batch

@@ -4,7 +4,7 @@ import dataclasses
 
 import apache_beam as beam
 
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.vocabularies.counting import CountedShard, WordRules, count_shard
 from maskmill.vocabularies.making import (
     MadeReport,

@@ -14,7 +14,7 @@ from maskmill.records.shard_formats import ListedFile, all_formats
 from maskmill.storage import files, manifest
 from maskmill.storage.manifest import sum_counts
 from maskmill.storage.paths import path_from
-from maskmill.text.text_shards import ShardKind
+from maskmill.text.shards import ShardKind
 
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
 

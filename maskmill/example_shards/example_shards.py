@@ -21,7 +21,7 @@ from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import WrittenFile
 from maskmill.records.tokenizing import load_tokenization
 from maskmill.storage import completions, files, manifest
-from maskmill.text.text_shards import ShardKind, TextShard
+from maskmill.text.shards import ShardKind, TextShard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from maskmill.text.text_shards import ShardKind
+from maskmill.text.shards import ShardKind
 
 
 def hash_of(text: str) -> int:

@@ -9,7 +9,7 @@ from maskmill.masking.packing import bin_widths
 from maskmill.records.columns import Column, ColumnRules, columns_of, schema
 from maskmill.records.options import FormatOptions
 from maskmill.records.shard_formats import ShardFormat, format_of
-from maskmill.text.text_shards import ShardKind
+from maskmill.text.shards import ShardKind
 from maskmill.tokenization.vocabulary import Vocabulary
 
 _BERT_SHARES = (0.8, 0.1, 0.1)

@@ -8,7 +8,7 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.found_files import refuse_repeated
-from maskmill.text.text_shards import ShardKind, TextShard
+from maskmill.text.shards import ShardKind, TextShard
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 # Files that maskmill writes beside text shards, or a user into the same directory.

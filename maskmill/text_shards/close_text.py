@@ -12,8 +12,7 @@ from maskmill.inputs.site import Site, other_project
 from maskmill.inputs.units import Digest, InputFile
 from maskmill.storage import files, manifest
 from maskmill.storage.manifest import sum_counts
-from maskmill.text import text_shards
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import KIND, TextShard, table_name, write_eval_md5
 from maskmill.text_shards import document_tables, duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from maskmill.text_shards import fragments as fragment_step
 from maskmill.text_shards.document_extractor import HOLE_COUNTS
@@ -57,12 +56,12 @@ def close_text_shards(
         (element for element in elements if isinstance(element, CleanedBatch)), key=lambda batch: batch.raw[0].number
     )
     of_fragments = fragment_step.read_records(fragments, output)
-    text_shards.write_eval_md5(shards, output)
+    write_eval_md5(shards, output)
     counts: Counts = {"extract": sum_counts(fragment.counts for fragment in fragments)}
     records: Records = {
         fragment_step.KIND: [fragment.key for fragment in fragments],
         mlperf_shards.KIND: [batch.key for batch in cleaned],
-        text_shards.KIND: [shard.key for shard in shards],
+        KIND: [shard.key for shard in shards],
     }
     _move_counts(counts)
     if cut_off := {path for fragment in fragments for path in fragment.cut_off}:
@@ -105,7 +104,7 @@ def close_text_shards(
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
     patterns: tuple[str, ...] = OUTPUT_PATTERNS
     if tables := [shard.index["index"] for shard in shards if shard.index]:
-        keep, patterns = keep + tables, (*patterns, text_shards.table_name("*"))
+        keep, patterns = keep + tables, (*patterns, table_name("*"))
     manifest.sweep(output, keep=keep, patterns=patterns, records=records)
     fragment_step.write_titles(fragments, of_fragments, output)
     fragment_step.drop_texts(fragments, output)

@@ -24,8 +24,8 @@ from maskmill.inputs.units import InputFile
 from maskmill.sentences.choice import named_choice
 from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
-from maskmill.text.text_shards import KIND as TEXT
-from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
+from maskmill.text.shards import KIND as TEXT
+from maskmill.text.shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from maskmill.text_shards.byte_ranges import Ranges, merge_ranges, ranges_of
 from maskmill.text_shards.cached_texts import read_cached
 from maskmill.text_shards.fragments import Fragment, Pieces, in_order, read_ranges, read_tables

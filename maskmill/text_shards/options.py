@@ -10,7 +10,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.extraction.options import WikitextOptions
 from maskmill.inputs.options import ReadOptions
 from maskmill.options import nested, option
-from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
+from maskmill.text.shards import DEFAULT_SHARD_SIZE_MB
 
 _SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.

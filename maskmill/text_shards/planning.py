@@ -18,7 +18,7 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress
 from maskmill.storage.manifest import sum_counts
-from maskmill.text.text_shards import (
+from maskmill.text.shards import (
     DEFAULT_SHARD_SIZE_MB,
     KIND,
     ShardKind,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.storage import completions, files
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.tokenization import line_joints, pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays

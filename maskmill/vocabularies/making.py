@@ -9,7 +9,7 @@ from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, manifest, progress
 from maskmill.storage.completions import ItemFiles
 from maskmill.storage.manifest import sum_counts
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.vocabularies import counting, merging, report
 from maskmill.vocabularies.counting import CountedShard
 from maskmill.vocabularies.learning import learn_vocabulary

@@ -52,14 +52,14 @@ class TextStage(GraphStage[Options]):
     def progress(self) -> Mapping[str, str]:
         """Return languages for which Punkt is trained, templates if they are expanded, units, text shards."""
         from maskmill.extraction import template_library
-        from maskmill.text import text_shards
+        from maskmill.text import shards
         from maskmill.text_shards import fragments, sentence_choice
 
         return {
             "train Punkt": sentence_choice.KIND,
             "templates": template_library.PIECES,
             "extract": fragments.KIND,
-            "text shards": text_shards.KIND,
+            "text shards": shards.KIND,
         }
 
 

@@ -9,7 +9,7 @@ import apache_beam as beam
 from maskmill.extraction import template_library
 from maskmill.inputs.units import Digest, InputFile
 from maskmill.storage import files
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.text_shards import fragments as fragment_step
 from maskmill.text_shards.fragments import Fragment
 from maskmill.text_shards.options import ExtractionOptions

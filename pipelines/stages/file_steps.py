@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin
 
 from maskmill.example_shards.example_shards import ExampleShard, PickedExamples
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.vocabularies.making import MadeVocabulary
 from pipelines.settings import options as option_tools
 from pipelines.stages.eval_stage import EvalStage

@@ -8,8 +8,8 @@ import apache_beam as beam
 from maskmill.storage import progress
 from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
+from maskmill.text.shards import TextShard
 from maskmill.text.text_files import describe_text_shard, find_texts, listed_shards, refuse_unlisted
-from maskmill.text.text_shards import TextShard
 from transforms.to_list import ToList
 
 

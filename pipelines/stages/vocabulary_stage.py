@@ -16,7 +16,7 @@ from pipelines.terminal import data_warnings
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from maskmill.text.text_shards import TextShard
+    from maskmill.text.shards import TextShard
     from maskmill.vocabularies.making import VocabularySetup
 
 KERNELS = ("vocabularies.kernels", "tokenization.kernels")

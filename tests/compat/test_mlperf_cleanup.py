@@ -17,7 +17,7 @@ from maskmill.compat import mlperf_cleanup as chain
 from maskmill.errors import UnusableInputError
 from maskmill.sentences import punkt
 from maskmill.sentences.punkt import SentenceSplitter
-from maskmill.text.text_shards import article_md5
+from maskmill.text.shards import article_md5
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 RAW = [GOLD / "wikiextractor" / f"wiki_0{i}.gz" for i in range(3)]

@@ -14,8 +14,8 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.storage.manifest import MANIFEST
+from maskmill.text.shards import TextShard
 from maskmill.text.text_files import describe_text_shard
-from maskmill.text.text_shards import TextShard
 from maskmill.text_shards.fragments import extract_batch
 from maskmill.text_shards.options import ExtractionOptions, SplitOptions
 from maskmill.text_shards.planning import assemble_text_shard, plan_text_shards

@@ -36,7 +36,7 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
 from maskmill.records.options import FormatOptions
 from maskmill.sentences.choice import named_choice
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.text_shards.options import ExtractionOptions, QualityOptions
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner

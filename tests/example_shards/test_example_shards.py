@@ -30,8 +30,8 @@ from maskmill.records.examples import ExampleFile, write_examples
 from maskmill.records.options import FormatOptions
 from maskmill.records.tfrecord import WrittenFile
 from maskmill.storage import completions
+from maskmill.text.shards import TextShard
 from maskmill.text.text_files import describe_text_shard
-from maskmill.text.text_shards import TextShard
 from maskmill.tokenization.vocabulary import load_vocabulary
 from transforms.examples import MaskShards, PickExamples
 

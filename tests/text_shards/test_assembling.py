@@ -9,7 +9,7 @@ from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments,
 from data_sets.steps import run_step
 
 from maskmill.storage import completions
-from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5
+from maskmill.text.shards import KIND, TextShard, article_md5, write_eval_md5
 from maskmill.text_shards.fragments import drop_texts
 from maskmill.text_shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from maskmill.text_shards.planning import MEGABYTE, ShardPlan, assemble_text_shard, plan_text_shards

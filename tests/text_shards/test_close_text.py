@@ -23,7 +23,7 @@ from made_up import dump_files
 from maskmill.extraction.options import WikitextOptions
 from maskmill.extraction.template_library import bind_library, collect_templates
 from maskmill.inputs.units import Digest
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.text_shards.close_text import close_text_shards
 from maskmill.text_shards.fragments import Fragment, extract_batch
 from maskmill.text_shards.mlperf_shards import CleanedBatch, clean_batch, gather_part, plan_parts, raw_files_of_inputs

@@ -24,7 +24,7 @@ from data_sets.steps import run_step
 from maskmill.errors import UnusableInputError
 from maskmill.inputs.units import InputFile
 from maskmill.storage import progress
-from maskmill.text.text_shards import TextShard, write_eval_md5
+from maskmill.text.shards import TextShard, write_eval_md5
 from maskmill.text_shards import mlperf_shards
 from maskmill.text_shards.fragments import read_ranges
 from maskmill.text_shards.mlperf_shards import (

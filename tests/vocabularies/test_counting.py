@@ -19,8 +19,8 @@ from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files
+from maskmill.text.shards import TextShard
 from maskmill.text.text_files import describe_text_shard
-from maskmill.text.text_shards import TextShard
 from maskmill.tokenization import text_blocks
 from maskmill.vocabularies import counting, word_tables
 from maskmill.vocabularies.counting import CountedShard, WordCounter, WordRules, count_shard, drop_runs

@@ -14,7 +14,7 @@ from properties import SEEDED, tries
 from test_counting import added, shard_of, small_tables
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.vocabularies import merging
 from maskmill.vocabularies.counting import WordRules, count_shard, drop_runs
 from maskmill.vocabularies.making import VocabularySetup, make_vocabulary

@@ -22,7 +22,7 @@ from maskmill.records.kernels.frames import FRAME, HEAD
 from maskmill.records.options import FormatOptions
 from maskmill.records.serialization import Serializer
 from maskmill.storage import files
-from maskmill.text.text_shards import TextShard, shard_name
+from maskmill.text.shards import TextShard, shard_name
 from maskmill.tokenization.vocabulary import is_tokenizer
 
 Placed = tuple[int, bytes]  # a document by its hash, and its text as text shards have it

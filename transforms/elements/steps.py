@@ -17,7 +17,7 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.sentences.choice import AUTO, SentenceChoice, named_choice
 from maskmill.storage import files
-from maskmill.text.text_shards import TextShard
+from maskmill.text.shards import TextShard
 from maskmill.text_shards.document_extractor import DocumentExtractor
 from maskmill.text_shards.eval_membership import is_held_out
 from maskmill.text_shards.options import DEFAULT_EVAL_FRACTION, ExtractionOptions, QualityOptions, SplitOptions

@@ -8,7 +8,7 @@ import pytest
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import completions
-from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_eval_md5, write_once
+from maskmill.text.shards import ShardKind, TextShard, article_md5, shard_name, write_eval_md5, write_once
 
 
 def test_names_carry_the_true_count() -> None:
