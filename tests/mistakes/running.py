@@ -66,7 +66,7 @@ MISTAKES = [
         shell=True,
     ),
     Mistake(
-        "store-after-a-proxy-that-is-not-there",
+        "store-behind-a-proxy-that-is-not-there",
         (
             "STORAGE_EMULATOR_HOST=http://store.invalid http_proxy=http://localhost:1 no_proxy= "
             "maskmill extract --input gs://bucket/x --output out"

@@ -154,7 +154,7 @@ def test_ids_are_those_of_running_text(name: str) -> None:
     tokenizer = (TOKENIZERS | WORDS_ONLY)[name]
     # Lines whose ends no tokenizer joins: words of letters after a stop.
     lines = [line for line in SENTENCES if line[-1] in ".!。" and line[0].isalpha()]
-    documents = [[before, behind] for before in lines for behind in lines]
+    documents = [[before, after] for before in lines for after in lines]
     found = ids_of(tokenized(tokenizer, documents))
     expected: list[Any] = [tokenizer.encode(joined(lines), add_special_tokens=False) for lines in documents]
     assert found == [encoding.ids for encoding in expected]
@@ -184,10 +184,10 @@ def test_ids_are_those_of_running_text(name: str) -> None:
         ("日本\u3000", "\u3000日本", ""),
     ],
 )
-def test_what_stands_between_two_lines(before: str, behind: str, expected: str) -> None:
+def test_what_stands_between_two_lines(before: str, after: str, expected: str) -> None:
     for name in ("compiled", "library"):
-        (ids,) = ids_of(tokenized(TOKENIZERS[name], [[before, behind]]))
-        assert decoded(TOKENIZERS[name], ids) == before + expected + behind
+        (ids,) = ids_of(tokenized(TOKENIZERS[name], [[before, after]]))
+        assert decoded(TOKENIZERS[name], ids) == before + expected + after
 
 
 def test_lines_with_added_tokens_are_joined_as_others() -> None:

@@ -76,6 +76,7 @@ def starts_in(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def scene(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MASKMILL_CI", raising=False)
     return Scene(tmp_path, capsys)
 
 
