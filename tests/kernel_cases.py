@@ -242,6 +242,7 @@ class Cases:
         hashes = hash_bands(near, bands)[:, 0].copy()
         links = links[: duplicates.link_equal(hashes, np.arange(60, dtype=np.uint32), firsts, False, links)]
         links = np.concatenate([links, random.integers(0, 60, (40, 2), np.uint32)])
+        links.flags.writeable = False  # as they are read from files
         duplicates.mark(states, links)
         parents = np.arange(duplicates.rank(states, ranks), dtype=np.uint32)
         duplicates.unite(parents, states, ranks, links)
