@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow
 
-from maskmill.records.parquet import SealedWriter
 from maskmill.storage import files
 
 NOTHING = "null"  # the type of a column without values
@@ -63,6 +61,10 @@ def unpacked(lines: bytes, numbers: npt.NDArray[np.int64]) -> Iterator[dict[str,
 
 def write_table(path: str, columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> files.OutputFile:
     """Write the table of a shard; the same rows give the same bytes with the same version of pyarrow."""
+    import pyarrow  # and the kernels of rows: no build without columns needs them
+
+    from maskmill.records.parquet import SealedWriter
+
     rows = list(rows)
     arrays = {"document": pyarrow.array(range(1, len(rows) + 1), "int64")}
     for name, kind in columns.items():

@@ -1,9 +1,8 @@
 """The stages as steps of any pipeline: each claims its directory, writes its files, and at the end the manifest.
 
-`maskmill build` runs the same step, RunStage, once it has claimed the directories of all stages together.
+`maskmill build` runs the same step (stage_transform.py) once it has claimed the directories of all stages together.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -18,26 +17,8 @@ from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.stage import GraphStage
+from pipelines.stages.stage_transform import RunStage
 from pipelines.stages.vocabulary_stage import VocabularyStage
-from transforms.to_list import ToList
-
-
-@dataclasses.dataclass(eq=False)
-class RunStage(beam.PTransform):
-    """Run a stage's steps, and its closing step after all of them.
-
-    Input: what the stage reads; a pipeline where it reads files. Output: what the next stage reads.
-    """
-
-    stage: GraphStage[Any]
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Close the stage when all that its steps name has come."""
-        read = self.stage.source(elements.pipeline) if isinstance(elements, PBegin) else elements
-        made, finished = self.stage.expand(read)
-        every = finished | "Finished" >> beam.Flatten().with_output_types(Any)
-        every | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all).with_output_types(None)
-        return made
 
 
 class _FileStep(beam.PTransform):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from maskmill.storage import completions, files, manifest, outcomes
 from pipelines.running import runner
 from pipelines.stages import kernels
-from pipelines.stages.file_steps import RunStage
 from pipelines.stages.stage import GraphStage
+from pipelines.stages.stage_transform import RunStage
 from pipelines.terminal.progress import ProgressLine
 
 if TYPE_CHECKING:
