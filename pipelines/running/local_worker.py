@@ -18,6 +18,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,10 +60,12 @@ def _signals_after() -> Iterator[None]:
     """Let signals to stop arrive after the block, which forks: they are for the command, not for a new worker.
 
     Another thread may take a signal that this one blocks; Python drops what a handler raises in the middle of a fork.
+    Handlers belong to the main thread: they raise in none but that.
     """
     came: list[int] = []
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
-    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in _STOPPING}
+    in_main = threading.current_thread() is threading.main_thread()
+    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in _STOPPING if in_main}
     try:
         yield
     finally:
@@ -79,7 +82,7 @@ class Workers:
     Args:
       count: the number of workers.
       log: the file for their output.
-      pieces: the number of work items that each runs at a time, in threads if more than one.
+      work_items: the number of work items that each runs at a time, in threads if more than one.
     """
 
     def __init__(self, count: int, log: str, work_items: int = 1) -> None:

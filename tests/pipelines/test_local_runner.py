@@ -4,6 +4,7 @@ import itertools
 import logging
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -305,6 +306,17 @@ def test_workers_tear_down_what_they_set_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_a_thread_beside_the_main_one_runs_a_pipeline(tmp_path: Path) -> None:
+    def run() -> None:
+        with beam.Pipeline(runner=LocalRunner(workers=2)) as pipeline:
+            pipeline | beam.Create(["text"]) | beam.io.WriteToText(str(tmp_path / "out"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert [path.read_text() for path in tmp_path.glob("out*")] == ["text\n"]
+
+
 def test_the_number_of_workers_is_the_option_of_beam_by_default(tmp_path: Path) -> None:
     with beam.Pipeline(runner=LocalRunner(), argv=["--direct_num_workers=3"]) as pipeline:
         wait = beam.Map(lambda x: wait_for(tmp_path / str(x), tmp_path / str((x + 1) % 3)))
