@@ -153,7 +153,7 @@ def markup_left(dumps: list[Dump]) -> tuple[dict[str, Markup], int]:
 
 
 def templates_section(languages: dict[str, list[Dump]]) -> str:
-    """Return the table of lost calls, languages with few in one row; prints the lost calls to standard error."""
+    """Return the table of lost calls, languages with few in one row; print the lost calls to standard error."""
     rows: dict[str, tuple[int, int]] = {}
     few: list[tuple[int, int]] = []
     for language, dumps in languages.items():

@@ -98,7 +98,7 @@ def lines_of(output: Path) -> Iterator[Line]:
 
 
 def report(dumps: list[Dump]) -> Report:
-    """Extract a language's dumps and draws lines of them."""
+    """Extract a language's dumps and draw lines of them."""
     with tempfile.TemporaryDirectory() as folder:
         summary = extract(dumps, Path(folder))
         lines = list(lines_of(Path(folder)))

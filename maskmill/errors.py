@@ -1,4 +1,7 @@
-"""The two ways a command ends badly, each carrying one sentence for the user."""
+"""The two ways a command ends badly, each carrying one sentence for the user, and the exit code after a signal."""
+
+# The exit code of a process that a signal ended is this plus the number of the signal, as in a shell.
+SIGNAL_EXIT = 128
 
 
 class UnusableInputError(Exception):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from maskmill.arguments import checked
 from maskmill.command import foreign_package
-from maskmill.errors import RunFailedError
+from maskmill.errors import SIGNAL_EXIT, RunFailedError
 from maskmill.results import BuildResult, StageResult
 from maskmill.storage import files, manifest, paths
 
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def _beam_arguments(beam: Mapping[str, object] | None, workers: int | None = None) -> list[str]:
-    """Beam's flags as on a command line, with what `workers` says to it."""
+    """Return Beam's flags as on a command line, with the number of workers."""
     from pipelines.settings import beam_flags, flags
 
     words = []
@@ -265,7 +265,6 @@ def build(
     """
     from pipelines.building import build as builds
     from pipelines.building import build_options, build_report, stage_states
-    from pipelines.running import interruption
 
     workers = keys.pop("workers", None)
     overrides: dict[str, Any] = {}
@@ -284,7 +283,7 @@ def build(
             chosen = build_options.read_build(path, overrides)
         choices = build_options.BuildChoices()
         code, results = builds.build(chosen, choices, beam_arguments, config=path, say=lines.append)
-    if code == interruption.SIGNAL_EXIT + signal.SIGINT:
+    if code == SIGNAL_EXIT + signal.SIGINT:
         raise KeyboardInterrupt
     if code:
         raise RunFailedError(f"{chosen.output}: the training ended with exit code {code}.")

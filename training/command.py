@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import SIGNAL_EXIT, RunFailedError, UnusableInputError
 from maskmill.releases import pointer
 from maskmill.storage import files
 from training import provenance, settings
@@ -23,8 +23,6 @@ _WATCH_SECONDS = 2.0
 # The file by which hosts find out that they share a directory, and how long (s) a network's disk may hide it.
 _STARTING = "starting"
 _NETWORK_SECONDS = 10.0
-# The exit code of a process that a signal ended is this plus the signal's number, as in a shell.
-_SIGNAL_EXIT = 128
 # What JAX's errors for a lack of memory contain, and how much of them is shown.
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 _REASON_LENGTH = 200
@@ -80,7 +78,7 @@ def run(options: TrainOptions) -> int:
             try:
                 _train(session, data)
             except Stopped as stopped:
-                return _SIGNAL_EXIT + stopped.number
+                return SIGNAL_EXIT + stopped.number
     return 0
 
 

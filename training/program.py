@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import SIGNAL_EXIT, RunFailedError, UnusableInputError
 from maskmill.storage import files
 from training import provenance
 from training.logs import say
@@ -25,7 +25,6 @@ _OF_BUILD = (
     "program", "output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file", "release", "release_fingerprint"
 )  # fmt: skip
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SIGNAL_EXIT = 128
 
 
 def run(options: TrainOptions) -> int:
@@ -122,7 +121,7 @@ def _start(command: Sequence[str], told: dict[str, Any]) -> int:
             for number, handler in before.items():
                 signal.signal(number, handler)
     if received:
-        return _SIGNAL_EXIT + received[0]
+        return SIGNAL_EXIT + received[0]
     if code:
         how = f"ended with code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
         raise RunFailedError(f"The program {how}: {shlex.join(command)}; see what it printed.")

@@ -64,7 +64,7 @@ def fingerprint(record: ReleaseRecord) -> str:
 
 
 def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
-    """Return complete a release: write its record, with the time. A release that is already complete stays as it is.
+    """Complete a release: write its record, with the time. A release that is already complete stays as it is.
 
     Returns:
       The record that is on disk now.

@@ -66,7 +66,7 @@ def load(name: str) -> Step:
 
 
 def checksum(names: Sequence[str]) -> str:
-    """Return the sha256 over the names and the source files of steps; raises as `load`."""
+    """Return the sha256 over the names and the source files of steps; raise as `load`."""
     digest = hashlib.sha256()
     for name in names:
         load(name)

@@ -155,7 +155,7 @@ class Run:
 
     @property
     def count(self) -> int:
-        """Return how many documents that are, each counted as often as it is taken."""
+        """Return the number of documents, each counted as often as it is taken."""
         return sum(int(np.count_nonzero(taken)) for taken in self.passes)
 
     @property

@@ -166,7 +166,7 @@ def expected_kernels(options: BuildOptions) -> list[str]:
 
 
 def _kernels_of_report(options: BuildOptions) -> Sequence[str]:
-    """Return what the report at the end runs is compiled with the rest, so that the user waits once."""
+    """Return the kernels of the report at the end; they are compiled with the rest, so that the user waits once."""
     return () if options.report in ("off", "none") else kernels.OF_VERIFY
 
 

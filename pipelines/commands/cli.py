@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from maskmill import compilation
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import SIGNAL_EXIT, RunFailedError, UnusableInputError
 from pipelines.commands.command_list import COMMANDS
 from pipelines.running import interruption
 from pipelines.settings import help
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.settings.options import Option
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
-INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
+INTERRUPTED = SIGNAL_EXIT + signal.SIGINT
 
 _HELP = ("-h", "-help", "--help")
 _VERSION = ("-version", "--version")

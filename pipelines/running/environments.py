@@ -50,7 +50,7 @@ _PATIENCE_SECONDS = 5.0
 def complete(options: PipelineOptions, user_flags: Set[str], paths: Iterable[str]) -> None:
     """Complete the options that the user left open, for a remote runner.
 
-    options: Beam's, changed in place. given: the user's flags, as `--name`. paths: every input and output.
+    options: Beam's, changed in place. user_flags: the user's flags, as `--name`. paths: every input and output.
 
     Raises:
       UnusableInputError: the runner does not support these options or paths.

@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from maskmill.errors import SIGNAL_EXIT
 from pipelines.terminal import console
 
-# A shell reports this plus the number of the signal that ended a command.
-SIGNAL_EXIT = 128
 HOW_TO_GO_ON = "run the same command again, it goes on from what is finished."
 START_ANEW = "nothing unfinished is left behind; run the same command again."
 

@@ -57,12 +57,12 @@ class TrainStage(Stage[TrainOptions]):
 
     @classmethod
     def suggested(cls, build: Build) -> Mapping[str, Any]:
-        """Return full sentences and blocks have no labels of pairs to learn."""
+        """Return the option that full sentences and blocks need, which have no labels of pairs to learn."""
         return {} if has_pairs(build[ExamplesStage]) else {"next_sentence_prediction": False}
 
     @classmethod
     def clash(cls, build: Build) -> str | None:
-        """Return examples without pairs have nothing to learn of pairs."""
+        """Return why next sentence prediction cannot learn from examples without pairs; None if it can."""
         examples = build[ExamplesStage]
         if has_pairs(examples) or not build[TrainStage].next_sentence_prediction:
             return None

@@ -48,7 +48,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @classmethod
     def clash(cls, build: Build) -> str | None:
-        """Return a vocabulary is not made for data that are reproduced."""
+        """Return why data that are reproduced take no new vocabulary."""
         if build.compat != "none":
             return f"compat {build.compat} reproduces data of a vocabulary that exists; leave this section out"
         return None
@@ -87,7 +87,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @classmethod
     def expected_kernels(cls, options: VocabularyStageOptions) -> Sequence[str]:
-        """Return all that count, learn and tokenize."""
+        """Return the kernels that count, learn and tokenize."""
         return KERNELS
 
     @property

@@ -1,4 +1,4 @@
-"""What is known of languages: aliases, words with English after them, how numbers are written; the data itself."""
+"""Facts on languages: aliases, words with English after them, how numbers are written; the data itself."""
 
 import tomllib
 from pathlib import Path
